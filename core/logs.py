@@ -1,0 +1,74 @@
+"""Logging: one configuration, JSON or pretty lines, a trace id that follows a request down to SQL."""
+
+import json
+import logging
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+_trace: ContextVar[str] = ContextVar("trace", default="-")
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "trace"}
+
+
+def trace_id() -> str:
+    """The trace id in force, `-` outside a request."""
+    return _trace.get()
+
+
+@contextmanager
+def traced(trace: str | None = None) -> Iterator[str]:
+    """Give everything inside one trace id (16 hexadecimal digits when none is handed in)."""
+    value = trace or uuid.uuid4().hex[:16]
+    token = _trace.set(value)
+    try:
+        yield value
+    finally:
+        _trace.reset(token)
+
+
+def configure(log_format: Literal["pretty", "json"], level: str) -> None:
+    """Send every log record to standard error. Safe to call again: the last call wins."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if log_format == "json" else _Pretty())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for noisy in ("httpx", "httpcore", "unstructured", "asyncio", "psycopg.pool"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD}
+
+
+def _one_line(text: str) -> str:
+    # Log injection: a user's name or path must not be able to start a new line or colour the terminal.
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "trace": trace_id(),
+            "message": record.getMessage(),
+            **_extra(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class _Pretty(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        clock = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
+        fields = " ".join(f"{key}={value}" for key, value in _extra(record).items())
+        text = _one_line(f"{record.getMessage()} {fields}".rstrip())
+        line = f"{clock} {record.levelname.lower():7} {trace_id()} {record.name}: {text}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line

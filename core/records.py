@@ -1,0 +1,312 @@
+"""Frozen values that flow between the packages. No behaviour beyond what a value can say of itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Literal
+from uuid import UUID
+
+Language = Literal["en", "zh"]
+Stage = Literal["reading", "searching", "judging", "answering", "checking"]
+
+
+class Role(StrEnum):
+    """What a user may do: an employee asks, an admin also tends documents, collections and grants."""
+
+    ADMIN = "admin"
+    EMPLOYEE = "employee"
+
+
+class DocumentState(StrEnum):
+    """`queued` and `processing` become `ready` or `failed`; a person is told the reason of a failure."""
+
+    QUEUED = "queued"
+    PROCESSING = "processing"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Outcome(StrEnum):
+    """How a turn ended: `conversed` is small talk, `incomplete` an answer cut short by a limit."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    CONVERSED = "conversed"
+    INCOMPLETE = "incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One organisation; `slug` is its short name in URLs and options."""
+
+    id: UUID
+    slug: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """On whose behalf we read. Admins see every collection of their tenant, employees those granted to them."""
+
+    tenant_id: UUID
+    user_id: UUID
+    name: str
+    role: Role
+    groups: frozenset[str] = frozenset()
+
+    @property
+    def is_admin(self) -> bool:
+        return self.role is Role.ADMIN
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A named set of documents that grants attach to."""
+
+    id: UUID
+    name: str
+    documents: int = 0
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A source and its present state. `path` is relative to the folder that was ingested; sizes in bytes."""
+
+    id: UUID
+    collection_id: UUID
+    collection: str
+    path: str
+    title: str
+    media_type: str
+    sha256: str
+    size: int
+    state: DocumentState
+    reason_code: str | None
+    reason: str | None
+    pages: int | None
+    chunks: int
+    language: str | None
+    effective_from: date | None
+    effective_to: date | None
+    supersedes: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle on a page as fractions (0 to 1) of its width and height, origin at the top left."""
+
+    page: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A typed piece found by a partitioner; never stored. `level` is the heading depth of a Title, from 1."""
+
+    kind: Literal["title", "text", "list", "table"]
+    text: str
+    level: int = 0
+    page: int | None = None
+    boxes: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """What a partitioner found in one file, before chunking."""
+
+    title: str
+    elements: tuple[Element, ...]
+    pages: int | None = None
+    warnings: tuple[str, ...] = ()
+    effective_from: date | None = None
+    effective_to: date | None = None
+    supersedes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The unit embedded, searched and cited.
+
+    `start` and `end` are character offsets in the document's text (its chunks' texts joined by a line feed);
+    `section` numbers the parent section that is handed to model and reader, from 0 in reading order.
+    """
+
+    ordinal: int
+    text: str
+    heading_path: tuple[str, ...]
+    section: int
+    start: int
+    end: int
+    kind: Literal["text", "table"] = "text"
+    page: int | None = None
+    boxes: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Similarity of the vectors (cosine), BM25, and the fused score in [0, 1]. None: not in that list."""
+
+    vector: float | None
+    bm25: float | None
+    fused: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk returned by search. `section_text` is its parent section, of which `text` is a part."""
+
+    rank: int
+    chunk_id: int
+    document_id: UUID
+    title: str
+    path: str
+    collection: str
+    heading_path: tuple[str, ...]
+    page: int | None
+    text: str
+    section_text: str
+    kind: Literal["text", "table"]
+    effective_from: date | None
+    effective_to: date | None
+    updated_at: datetime
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A cited chunk shown in its context: the texts before and after it in the same document."""
+
+    document: Document
+    chunk_id: int
+    heading_path: tuple[str, ...]
+    page: int | None
+    boxes: tuple[Box, ...]
+    before: str
+    text: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """[n] of an answer: the chunk it opens, and the passage `quote` that supports the sentence."""
+
+    n: int
+    chunk_id: int
+    document_id: UUID
+    document: str
+    title: str
+    heading_path: tuple[str, ...]
+    page: int | None
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One finished turn. `timings` maps a step's name to seconds; `nearest` is what a refusal found closest.
+
+    `session_id` and `turn_id` say where it was stored; None for a question asked outside a session.
+    """
+
+    outcome: Outcome
+    question: str
+    standalone_question: str
+    answer: str
+    language: Language
+    citations: tuple[Citation, ...]
+    timings: Mapping[str, float]
+    model_calls: int
+    nearest: tuple[Hit, ...] = ()
+    notice: str | None = None
+    session_id: UUID | None = None
+    turn_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation of one user."""
+
+    id: UUID
+    title: str
+    turns: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One stored question with its answer, citations pinned."""
+
+    id: UUID
+    session_id: UUID
+    question: str
+    answer: str
+    outcome: Outcome
+    language: Language
+    citations: tuple[Citation, ...]
+    created_at: datetime
+    feedback: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a deletion removed: rows or files by kind."""
+
+    what: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+# --- events of one ask, in the order they may come: Status*, Source*, Token*, then one of the last three ------------
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is going on, for a person; `stage` is for programs."""
+
+    stage: Stage
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A passage that the answer may cite, shown while the model still reads."""
+
+    hit: Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A checked piece of the answer, marks [n] included. What was sent is never taken back."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The turn ended with an answer (also small talk, and an incomplete one)."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing supports an answer; `answer.nearest` says what came closest."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The turn could not be finished; nothing of it was stored as an answer."""
+
+    code: str
+    message: str
+
+
+Event = Status | Source | Token | Answered | Refused | Failed

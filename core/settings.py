@@ -1,0 +1,127 @@
+"""Settings: the only reader of the environment. Read once at start, validated, frozen, secrets hidden."""
+
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from core.errors import SettingsError
+
+PREFIX = "INTRAMUROS_"
+
+
+def _absolute(path: Path) -> Path:
+    return path.expanduser().resolve()
+
+
+Folder = Annotated[Path, AfterValidator(_absolute)]
+
+
+class Settings(BaseSettings):
+    """Every setting, its default and its meaning. The variable of a field is `INTRAMUROS_` + its name."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    home: Folder = Field(Path(".intramuros"), description="All state: database, files, run files, logs.")
+    cache: Folder = Field(Path("~/.cache/intramuros"), description="Fetched and built models, shared by all clones.")
+    tenant: str = Field("demo", pattern=r"^[a-z][a-z0-9-]{0,39}$", description="Tenant that commands act on.")
+
+    database_url: SecretStr | None = Field(None, description="PostgreSQL of the app role; empty: embedded.")
+    database_owner_url: SecretStr | None = Field(None, description="PostgreSQL of the owner role, for migrations.")
+    pool_size: int = Field(8, ge=1, le=200, description="Largest number of database connections.")
+
+    scope: Literal["strict", "private"] = Field("strict", description="Egress scope: strict or private.")
+    private_peers: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Private peers that may be connected to, ADDRESS:PORT, separated by commas."
+    )
+
+    chat_provider: Literal["auto", "ollama", "openai", "embedded"] = Field("auto", description="Where chat runs.")
+    chat_model: str | None = Field(None, description="Chat model's name on its server; empty: the first usable.")
+    embed_provider: Literal["auto", "ollama", "openai", "embedded"] = Field("auto", description="Where embedding runs.")
+    embed_model: str | None = Field(None, description="Embedding model's name on its server; empty: first usable.")
+    ollama_url: str = Field("http://127.0.0.1:11434", description="Ollama's address.")
+    openai_url: str | None = Field(None, description="A private OpenAI-compatible server's base URL, with /v1.")
+    openai_api_key: SecretStr | None = Field(None, description="Key for that server, if it wants one.")
+    gguf: Path | None = Field(None, description="Another GGUF chat model for the embedded llama.cpp.")
+    num_ctx: int = Field(4096, ge=1024, le=262144, description="Context window asked of the chat model, in tokens.")
+    prompt_budget: int = Field(600, ge=200, description="Most new prompt tokens of one model call, about.")
+    chat_timeout: float = Field(120.0, gt=0, description="Seconds one model call may take.")
+    ask_timeout: float = Field(300.0, gt=0, description="Seconds one question may take in all.")
+    threads: int = Field(0, ge=0, description="Threads for local models; 0: as many as cores.")
+    embedded_idle: float = Field(600.0, gt=0, description="Seconds without use after which the embedded model ends.")
+
+    max_model_calls: int = Field(6, ge=1, le=50, description="Model calls the agent may make for one question.")
+    max_tool_calls: int = Field(8, ge=1, le=50, description="Tool calls the agent may make for one question.")
+    max_history: int = Field(20, ge=0, le=200, description="Messages of a session that the model is shown.")
+
+    max_file_mb: int = Field(100, ge=1, le=4096, description="Largest file that is ingested, in megabytes.")
+
+    host: str = Field("127.0.0.1", description="Address that `serve` listens on.")
+    port: int = Field(8400, ge=1, le=65535, description="Port that `serve` listens on.")
+    secure_cookies: bool = Field(False, description="Send the session cookie over HTTPS only; set it behind TLS.")
+    login_hours: int = Field(12, ge=1, le=720, description="Hours that a login lasts.")
+
+    log_format: Literal["pretty", "json"] = Field("pretty", description="Log lines for people or for machines.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="Least level logged.")
+
+    @field_validator("private_peers", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator(
+        "database_url",
+        "database_owner_url",
+        "openai_api_key",
+        "gguf",
+        "chat_model",
+        "embed_model",
+        "openai_url",
+        mode="before",
+    )
+    @classmethod
+    def _empty_is_none(cls, value: Any) -> Any:
+        return None if value == "" else value
+
+    @field_validator("home")
+    @classmethod
+    def _own_folder(cls, value: Path) -> Path:
+        if value in (Path(value.anchor), Path.home()):
+            raise ValueError("must be a folder of its own, not the root or your home folder")
+        return value
+
+    @cached_property
+    def cores(self) -> int:
+        """Threads that local models may use."""
+        return self.threads or len(os.sched_getaffinity(0))
+
+    @property
+    def max_file_bytes(self) -> int:
+        """Largest file that is ingested, in bytes."""
+        return self.max_file_mb * 1024 * 1024
+
+    @classmethod
+    def load(cls, **overrides: Any) -> Self:
+        """Read the environment; `overrides` (from command-line options) win. Raises SettingsError."""
+        try:
+            return cls(**overrides)
+        except ValidationError as error:
+            raise SettingsError(_explain(error)) from None
+
+
+def variable(field: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + field.upper()
+
+
+def _explain(error: ValidationError) -> str:
+    lines = []
+    for fault in error.errors(include_url=False, include_input=False):
+        name = variable(str(fault["loc"][0])) if fault["loc"] else "settings"
+        lines.append(f"{name}: {fault['msg']}")
+    return "; ".join(lines) + ". Correct it and start again (docs/reference/settings.md lists every setting)."
