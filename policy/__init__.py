@@ -1,0 +1,1 @@
+"""What may leave: boot switches, egress decisions, the one HTTP transport, the audit hook, tools and the ledger."""
