@@ -1,0 +1,86 @@
+"""What may not reach the index: invisible characters, broken code points, and forged citation marks.
+
+Invisible text is a way to address the model behind the reader's back, and marks that look like our own citations
+could be mistaken for them. Both go at the door; the reader, the index and the model then see the same text.
+"""
+
+import re
+import unicodedata
+
+# Code points that show nothing: C0 and C1 controls (tab and line feed excepted), lone surrogates, zero-width and
+# directional marks, soft hyphen, fillers, interlinear marks, tag characters, the second set of variation selectors.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+# Joiners and the emoji and text selectors have honest uses; `_honest` decides each one.
+_CONDITIONAL = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
+
+# Arabic, Syriac, Thaana, N'Ko to Arabic Extended, the Indic blocks, Myanmar, Khmer, Mongolian, Arabic forms.
+_JOINING = re.compile(
+    "[\u0600-\u07ff\u0840-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af\ufb50-\ufdff\ufe70-\ufefc]"
+)
+
+_OPENING = "[［【〔〖〘〚⁅⟦❲｢"
+_CLOSING = "]］】〕〗〙〛⁆⟧❳｣"
+_BRACKETED = re.compile(
+    f"[{re.escape(_OPENING)}][^{re.escape(_OPENING + _CLOSING)}\n]{{1,120}}[{re.escape(_CLOSING)}]?"
+)
+_MARK = re.compile("chunk[:︰꞉ː˸∶]")
+# Letters of other scripts that read as ours (Cyrillic, Greek, Armenian); NFKC folds mathematical and full-width ones.
+_LOOKALIKES = str.maketrans({"с": "c", "ϲ": "c", "һ": "h", "υ": "u", "ս": "u", "ո": "n", "κ": "k", "к": "k"})
+
+
+def clean(text: str) -> tuple[str, int]:
+    """The text with line feeds only, nothing invisible and no forged mark, and how many characters went.
+
+    Cleaning twice gives the same text as cleaning once. Zero-width joiners stay between letters of scripts that
+    need them and inside emoji.
+    """
+    text = _BREAKS.sub("\n", text)
+    visible, removed = _INVISIBLE.subn("", text)
+    if _CONDITIONAL.search(visible):
+        kept = _keep_honest_joiners(visible)
+        removed += len(visible) - len(kept)
+        visible = kept
+    return _defuse(visible), removed
+
+
+def _keep_honest_joiners(text: str) -> str:
+    kept: list[str] = []
+    for index, char in enumerate(text):
+        if _CONDITIONAL.match(char):
+            before = kept[-1] if kept else ""
+            after = text[index + 1] if index + 1 < len(text) else ""
+            if not _honest(char, before, after):
+                continue
+        kept.append(char)
+    return "".join(kept)
+
+
+def _honest(char: str, before: str, after: str) -> bool:
+    if char in "\u200c\u200d":
+        if _JOINING.match(before or " ") and _JOINING.match(after or " "):
+            return True
+        return char == "\u200d" and _pictorial(before) and _pictorial(after)
+    # Selectors 15 and 16 choose text or emoji form of the character before (also of keycaps).
+    return char in "\ufe0e\ufe0f" and (_pictorial(before) or before in tuple("#*0123456789")) and before != char
+
+
+def _pictorial(char: str) -> bool:
+    return bool(char) and (char == "\ufe0f" or unicodedata.category(char) in {"So", "Sk", "Sm"})
+
+
+def _defuse(text: str) -> str:
+    """Turn `[chunk:...]`, in any brackets, width, case or spacing, into `(chunk:...)`."""
+    return _BRACKETED.sub(lambda match: _defused(match[0]), text)
+
+
+def _defused(bracketed: str) -> str:
+    reads_as = unicodedata.normalize("NFKC", bracketed[1:]).casefold().translate(_LOOKALIKES)
+    if not _MARK.match("".join(reads_as.split())):
+        return bracketed
+    closed = bracketed[-1] in _CLOSING
+    return f"({bracketed[1:-1]})" if closed else f"({bracketed[1:]}"

@@ -1,0 +1,155 @@
+"""Originals by their sha256 under `home/files/<tenant>/`: written whole or not at all, never under a given name."""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from core.errors import FileTooLarge
+
+_BLOCK = 1024 * 1024
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored file: its digest in hexadecimal and its size in bytes."""
+
+    sha256: str
+    size: int
+
+
+class FileStore:
+    """The files of all tenants below `home`. One of them may be used by several documents of its tenant."""
+
+    def __init__(self, home: Path) -> None:
+        self._root = home / "files"
+
+    def path(self, tenant_id: UUID, sha256: str) -> Path:
+        """Where a file lies, whether or not it is there."""
+        if not _SHA256.fullmatch(sha256):
+            raise ValueError("not a sha256 in hexadecimal")
+        return self._root / str(tenant_id) / sha256
+
+    async def put(self, tenant_id: UUID, source: Path) -> Stored:
+        """Copy a file in. The caller holds `guard` until a document refers to it."""
+        return await asyncio.to_thread(self._copy, tenant_id, source)
+
+    async def receive(self, tenant_id: UUID, data: bytes | AsyncIterator[bytes], max_bytes: int) -> Path:
+        """Write an upload to a temporary file of the store; `adopt` makes it one of its files. Raises FileTooLarge."""
+        temporary = self._temporary(tenant_id)
+        size = 0
+        try:
+            with temporary.open("xb") as file:
+                async for block in _blocks(data):
+                    size += len(block)
+                    if size > max_bytes:
+                        raise FileTooLarge()
+                    await asyncio.to_thread(file.write, block)
+                await asyncio.to_thread(_flush, file.fileno(), file.flush)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return temporary
+
+    async def adopt(self, tenant_id: UUID, temporary: Path) -> Stored:
+        """Give a received file its place. The caller holds `guard` until a document refers to it."""
+
+        def move() -> Stored:
+            stored = digest(temporary)
+            temporary.replace(self.path(tenant_id, stored.sha256))
+            return stored
+
+        return await asyncio.to_thread(move)
+
+    async def remove(self, tenant_id: UUID, sha256: str) -> int:
+        """Remove a file; how many went (0 or 1). The caller holds `guard` and knows that no document refers to it."""
+        path = self.path(tenant_id, sha256)
+
+        def unlink() -> int:
+            there = path.exists()
+            path.unlink(missing_ok=True)
+            return int(there)
+
+        return await asyncio.to_thread(unlink)
+
+    async def sweep(self, tenant_id: UUID, used: Collection[str]) -> int:
+        """Remove every file that no document refers to; how many went. The caller holds `guard`."""
+        folder = self._root / str(tenant_id)
+
+        def stray() -> list[str]:
+            names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+            return [name for name in names if _SHA256.fullmatch(name) and name not in used]
+
+        return sum([await self.remove(tenant_id, name) for name in await asyncio.to_thread(stray)])
+
+    @asynccontextmanager
+    async def guard(self, tenant_id: UUID) -> AsyncIterator[None]:
+        """Keep other processes from removing what is being added, and the reverse."""
+        descriptor = await asyncio.to_thread(self._lock, tenant_id)
+        try:
+            yield
+        finally:
+            # Closing a descriptor lets its lock go.
+            os.close(descriptor)
+
+    def _lock(self, tenant_id: UUID) -> int:
+        descriptor = os.open(self._folder(tenant_id) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return descriptor
+
+    def _folder(self, tenant_id: UUID) -> Path:
+        folder = self._root / str(tenant_id)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def _temporary(self, tenant_id: UUID) -> Path:
+        return self._folder(tenant_id) / f".{secrets.token_hex(8)}.part"
+
+    def _copy(self, tenant_id: UUID, source: Path) -> Stored:
+        temporary = self._temporary(tenant_id)
+        digester, size = hashlib.sha256(), 0
+        try:
+            with source.open("rb") as original, temporary.open("xb") as copy:
+                while block := original.read(_BLOCK):
+                    digester.update(block)
+                    size += len(block)
+                    copy.write(block)
+                _flush(copy.fileno(), copy.flush)
+            # Hashed as copied: a file that changes meanwhile is stored under what was stored.
+            temporary.replace(self.path(tenant_id, digester.hexdigest()))
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return Stored(digester.hexdigest(), size)
+
+
+def digest(path: Path) -> Stored:
+    """Digest and size of a file, read in blocks."""
+    digester, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digester.update(block)
+            size += len(block)
+    return Stored(digester.hexdigest(), size)
+
+
+def _flush(descriptor: int, flush: object) -> None:
+    if callable(flush):
+        flush()
+    os.fsync(descriptor)
+
+
+async def _blocks(data: bytes | AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    if isinstance(data, bytes):
+        yield data
+        return
+    async for block in data:
+        yield block

@@ -1,0 +1,87 @@
+"""The file store: whole or not at all, under digests only."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from core.errors import FileTooLarge
+from ingest.files import FileStore
+
+TENANT = UUID(int=1)
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_a_file_is_kept_under_its_digest(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "home")
+    source = tmp_path / "odd name.txt"
+    source.write_bytes(b"words")
+    stored = await store.put(TENANT, source)
+    assert stored.sha256 == hashlib.sha256(b"words").hexdigest()
+    assert store.path(TENANT, stored.sha256).read_bytes() == b"words"
+    assert await store.remove(TENANT, stored.sha256) == 1
+    assert await store.remove(TENANT, stored.sha256) == 0
+
+
+@pytest.mark.parametrize("digest", ["../../etc/passwd", "", "A" * 64, "0" * 63])
+def test_only_digests_name_files(tmp_path: Path, digest: str) -> None:
+    with pytest.raises(ValueError, match="sha256"):
+        FileStore(tmp_path).path(TENANT, digest)
+
+
+async def test_an_upload_over_the_limit_leaves_nothing(tmp_path: Path) -> None:
+    async def blocks() -> AsyncIterator[bytes]:
+        for _ in range(5):
+            yield b"x" * 10
+
+    store = FileStore(tmp_path)
+    with pytest.raises(FileTooLarge):
+        await store.receive(TENANT, blocks(), 30)
+    assert files_below(tmp_path) == []
+
+
+async def test_an_upload_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+    async def blocks() -> AsyncIterator[bytes]:
+        yield b"x"
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await FileStore(tmp_path).receive(TENANT, blocks(), 30)
+    assert files_below(tmp_path) == []
+
+
+async def test_sweeping_removes_what_no_document_uses(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    kept = await store.adopt(TENANT, await store.receive(TENANT, b"kept", 10))
+    gone = await store.adopt(TENANT, await store.receive(TENANT, b"gone", 10))
+    assert await store.sweep(TENANT, {kept.sha256}) == 1
+    assert store.path(TENANT, kept.sha256).exists()
+    assert not store.path(TENANT, gone.sha256).exists()
+
+
+async def test_tenants_do_not_share_files(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    stored = await store.adopt(TENANT, await store.receive(TENANT, b"mine", 10))
+    assert not store.path(UUID(int=2), stored.sha256).exists()
+    assert await store.remove(UUID(int=2), stored.sha256) == 0
+
+
+async def test_the_guard_is_held_by_one_at_a_time(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    order: list[str] = []
+
+    async def second() -> None:
+        async with store.guard(TENANT):
+            order.append("second")
+
+    async with store.guard(TENANT):
+        waiting = asyncio.create_task(second())
+        await asyncio.to_thread(order.append, "first")
+    await waiting
+    assert order == ["first", "second"]
