@@ -1,0 +1,280 @@
+"""The one adapter over LangChain's chat models, behind which the three providers are thin.
+
+It gives every call a deadline, retries what a busy server refuses, translates each foreign error once, checks that a
+reply came to its end, and takes thinking out. Closing a stream, or cancelling the task that reads it, closes the
+connection, upon which the server stops.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any, Literal, NamedTuple, Protocol
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    message_chunk_to_message,
+)
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from core.errors import InferenceError, IntramurosError, ModelTimedOut
+from inference.interfaces import Completion, Message, Traits
+from inference.thinking import ThinkingFilter, without_thinking
+
+log = logging.getLogger(__name__)
+
+REPLY_TOKENS = 512  # limit of a call through `langchain()`, which has no argument for it
+_MESSAGES: Mapping[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+# Waits before the second and third try of a call that a busy or just ended server refused, in seconds.
+RETRY_DELAYS = (0.5, 2.0)
+
+
+class Ending(NamedTuple):
+    """How a reply ended, as its server reports it."""
+
+    finish: Literal["stop", "length"]
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class Provider(Protocol):
+    """What differs between model servers. `foreign` lists the exceptions that `translate` knows."""
+
+    kind: Literal["ollama", "openai", "embedded"]
+    name: str
+    traits: Traits
+    foreign: tuple[type[Exception], ...]
+
+    def use(self) -> AbstractAsyncContextManager[BaseChatModel]:
+        """The LangChain model, ready to be called for as long as the context lasts."""
+        ...
+
+    def options(
+        self, *, max_tokens: int, stop: Sequence[str], schema: Mapping[str, Any] | None = None, top: int = 0
+    ) -> dict[str, Any]:
+        """Keyword arguments of one call; `top` asks for that many alternatives of each token."""
+        ...
+
+    def ending(self, reply: AIMessageChunk, prompt: Sequence[BaseMessage]) -> Ending:
+        """Check a whole reply. Raises InferenceError when it was cut off, PromptTooLong when its prompt was."""
+        ...
+
+    def first_token(self, reply: AIMessageChunk) -> Mapping[str, float] | None:
+        """Probabilities of the alternatives to the first token of a reply, where the server gave them."""
+        ...
+
+    def translate(self, error: Exception) -> IntramurosError:
+        """Our error for one of `foreign`. `details["busy"]` marks one that is worth trying again."""
+        ...
+
+    async def close(self) -> None:
+        """Let connections go."""
+        ...
+
+
+class LangChat:
+    """Implements `inference.interfaces.ChatModel` over any provider."""
+
+    def __init__(self, provider: Provider, *, timeout: float, retry_delays: Sequence[float] = RETRY_DELAYS) -> None:
+        self.name = provider.name
+        self.provider = provider.kind
+        self.traits = provider.traits
+        self._provider = provider
+        self._timeout = timeout
+        self._retry_delays = tuple(retry_delays)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        stop: Sequence[str] = (),
+        schema: Mapping[str, Any] | None = None,
+    ) -> Completion:
+        options = self._provider.options(max_tokens=max_tokens, stop=stop, schema=schema)
+        reply, ending = await self._whole(_prompt(messages), options)
+        return Completion(
+            without_thinking(str(reply.text)), ending.finish, ending.prompt_tokens, ending.completion_tokens
+        )
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()
+    ) -> AsyncIterator[str]:
+        options = self._provider.options(max_tokens=max_tokens, stop=stop)
+        thinking = ThinkingFilter()
+        async with aclosing(self.pieces(_prompt(messages), options)) as pieces:
+            async for piece in pieces:
+                if text := thinking.feed(str(piece.text)):
+                    yield text
+        if text := thinking.finish():
+            yield text
+
+    async def first_token(self, messages: Sequence[Message], *, top: int = 20) -> Mapping[str, float] | None:
+        if not self.traits.logprobs:
+            return None
+        options = self._provider.options(max_tokens=1, stop=(), top=top)
+        reply, _ = await self._whole(_prompt(messages), options)
+        return self._provider.first_token(reply)
+
+    def langchain(self) -> BaseChatModel:
+        return GuardedModel(chat=self)
+
+    async def close(self) -> None:
+        await self._provider.close()
+
+    def options(self, **arguments: Any) -> dict[str, Any]:
+        """The provider's keyword arguments for one call."""
+        return self._provider.options(**arguments)
+
+    async def pieces(
+        self, prompt: Sequence[BaseMessage], options: Mapping[str, Any]
+    ) -> AsyncGenerator[AIMessageChunk, None]:
+        """A checked reply as it comes, thinking included. A refused call is tried again, a begun one never."""
+        for delay in (*self._retry_delays, None):
+            begun = False
+            try:
+                async with aclosing(self._once(prompt, options)) as pieces:
+                    async for piece in pieces:
+                        begun = True
+                        yield piece
+                return
+            except InferenceError as error:
+                if begun or delay is None or not error.details.get("busy"):
+                    raise
+                log.info("model call refused, trying again", extra={"code": error.code, "model": self.name})
+                await asyncio.sleep(delay)
+
+    async def _once(
+        self, prompt: Sequence[BaseMessage], options: Mapping[str, Any]
+    ) -> AsyncGenerator[AIMessageChunk, None]:
+        reply: AIMessageChunk | None = None
+        try:
+            async with self._provider.use() as model, aclosing(self._read(model, prompt, options)) as pieces:
+                async for piece in pieces:
+                    reply = piece if reply is None else reply + piece
+                    yield piece
+        except TimeoutError as error:
+            raise ModelTimedOut from error
+        except self._provider.foreign as error:
+            raise self._provider.translate(error) from error
+        if reply is None:
+            raise InferenceError("The model server sent nothing. Try again.", busy=True)
+        self._provider.ending(reply, prompt)
+
+    async def _read(
+        self, model: BaseChatModel, prompt: Sequence[BaseMessage], options: Mapping[str, Any]
+    ) -> AsyncGenerator[AIMessageChunk, None]:
+        """Read in a task of its own: ending that closes the connection at once, however deep LangChain holds it.
+
+        Closing the outermost of nested generators would leave the inner ones, and the connection, to the collector.
+        """
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        arrived: asyncio.Queue[AIMessageChunk | None] = asyncio.Queue()
+
+        async def read() -> None:
+            # Only the outer model reports to callbacks: a caller would see every piece twice otherwise.
+            async for piece in model.astream(list(prompt), config={"callbacks": []}, **options):
+                arrived.put_nowait(piece)
+
+        task = asyncio.create_task(read())
+        task.add_done_callback(lambda _: arrived.put_nowait(None))
+        try:
+            while True:
+                async with asyncio.timeout_at(deadline):
+                    piece = await arrived.get()
+                if piece is None:
+                    break
+                yield piece
+            task.result()  # raises what went wrong
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _whole(self, prompt: Sequence[BaseMessage], options: Mapping[str, Any]) -> tuple[AIMessageChunk, Ending]:
+        pieces = [piece async for piece in self.pieces(prompt, options)]
+        reply = pieces[0]
+        for piece in pieces[1:]:
+            reply += piece
+        return reply, self._provider.ending(reply, prompt)
+
+
+class GuardedModel(BaseChatModel):
+    """A LangChain model with all of the adapter's guards, for LangGraph. Asynchronous only: a call in a thread cannot
+    be stopped."""
+
+    chat: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "intramuros"
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Offer tools. `tool_choice` is dropped: no server that we use obeys it."""
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        raise NotImplementedError("use ainvoke or astream")
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        whole: AIMessageChunk | None = None
+        async for chunk in self._astream(messages, stop, **kwargs):
+            assert isinstance(chunk.message, AIMessageChunk)  # noqa: S101 as _astream makes them
+            whole = chunk.message if whole is None else whole + chunk.message
+        if whole is None:
+            raise InferenceError
+        return ChatResult(generations=[ChatGeneration(message=message_chunk_to_message(whole))])
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        max_tokens = kwargs.pop("max_tokens", REPLY_TOKENS)
+        options = {**self.chat.options(max_tokens=max_tokens, stop=stop or ()), **kwargs}
+        thinking = ThinkingFilter()
+        async with aclosing(self.chat.pieces(messages, options)) as pieces:
+            async for piece in pieces:
+                text = thinking.feed(str(piece.text))
+                chunk = ChatGenerationChunk(message=piece.model_copy(update={"content": text}))
+                if run_manager:
+                    await run_manager.on_llm_new_token(text, chunk=chunk)
+                yield chunk
+        if rest := thinking.finish():
+            yield ChatGenerationChunk(message=AIMessageChunk(content=rest))
+
+
+def _prompt(messages: Sequence[Message]) -> list[BaseMessage]:
+    return [_MESSAGES[message.role](content=message.content) for message in messages]
+
+
+def finish_of(reason: str | None) -> Literal["stop", "length"]:
+    """The two ways in which a reply may end. Raises InferenceError for none or another."""
+    if reason == "length":
+        return "length"
+    if reason in ("stop", "tool_calls", "function_call"):
+        return "stop"
+    raise InferenceError("The model server ended its reply early. Try again.", busy=True)

@@ -1,0 +1,315 @@
+"""Ollama: chat through langchain-ollama, embedding, and what the server says of itself and of its models."""
+
+import json
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx
+import numpy as np
+import ollama
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_ollama import ChatOllama
+
+from core.errors import (
+    InferenceError,
+    IntramurosError,
+    ModelMissing,
+    ModelRefused,
+    ModelTimedOut,
+    ModelUnavailable,
+    PromptTooLong,
+)
+from core.settings import Settings, variable
+from core.text import is_cjk
+from inference.chat import Ending, finish_of
+from inference.interfaces import Traits, Vectors
+from inference.openai import CAPABLE_BILLIONS, alternatives, unit
+from inference.prefixes import prefixes_of
+from policy.egress import Policy
+from policy.transport import async_transport, transport
+
+_PROBE_SECONDS = 5.0
+_LOGPROBS_SINCE = (0, 12, 11)
+# `model:cloud`, `model:120b-cloud` and `model-cloud[:tag]` run on the vendor's computers.
+_CLOUD = re.compile(r"[:_-]cloud(?=:|$)")
+_BILLIONS = re.compile(r"(\d+(?:\.\d+)?)\s*([BMK])", re.IGNORECASE)
+_TOO_LONG = re.compile(r"context length|exceeds.*context|input length", re.IGNORECASE)
+_BATCH = 16  # texts in one embedding request
+_SHORTEST = 64  # characters: a text as short as this that is still too long is an error
+
+# A prompt that the server cut reports far fewer tokens than its text must have. Estimated: 4 letters or 1.5 Han
+# characters a token; prose and tables of either language stay within a third of that.
+_LETTERS, _HAN, _LEAST_SHARE = 4.0, 1.5, 0.65
+_LEAST_ESTIMATE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaModel:
+    """What /api/show says of one model. `remote`: it runs on another computer. `billions` of parameters."""
+
+    name: str
+    capabilities: frozenset[str]
+    billions: float
+    context_tokens: int | None
+    remote: bool
+    digest: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked to chat."""
+        return "completion" in self.capabilities and not self.remote
+
+
+class OllamaServer:
+    """The server at `settings.ollama_url`: only routes that read are ever called."""
+
+    def __init__(self, settings: Settings, policy: Policy, *, timeout: float = _PROBE_SECONDS) -> None:
+        self._client = httpx.AsyncClient(
+            base_url=settings.ollama_url,
+            transport=_Plain(async_transport(policy, "model")),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=timeout,
+        )
+
+    async def version(self) -> tuple[int, ...]:
+        """Its version, zeros for one built from source. Raises ModelUnavailable when nothing answers."""
+        text = str((await self._json("GET", "/api/version")).get("version", ""))
+        match = re.match(r"\d+(\.\d+)*", text)
+        return tuple(map(int, match[0].split("."))) if match else (0,)
+
+    async def models(self) -> list[OllamaModel]:
+        """Every model that it holds, the most recently changed first."""
+        listed = (await self._json("GET", "/api/tags")).get("models") or []
+        return [await self.show(str(entry["name"]), str(entry.get("digest") or "")) for entry in listed]
+
+    async def show(self, name: str, digest: str = "") -> OllamaModel:
+        """One model. Raises ModelMissing."""
+        shown = await self._json("POST", "/api/show", {"model": name})
+        details, info = shown.get("details") or {}, shown.get("model_info") or {}
+        context = next((int(value) for key, value in info.items() if key.endswith(".context_length")), None)
+        remote = is_cloud(name) or any(value for key, value in shown.items() if key.startswith("remote"))
+        size = billions(str(details.get("parameter_size") or ""))
+        return OllamaModel(name, frozenset(shown.get("capabilities") or ()), size, context, remote, digest)
+
+    async def embed(self, name: str, texts: Sequence[str]) -> Vectors:
+        """Unit vectors, shape (len(texts), dimension). Raises PromptTooLong instead of cutting a text."""
+        reply = await self._json("POST", "/api/embed", {"model": name, "input": list(texts), "truncate": False})
+        try:
+            return unit(reply["embeddings"])
+        except (KeyError, ValueError) as error:
+            raise InferenceError("Ollama's vectors could not be read. Try again.") from error
+
+    async def close(self) -> None:
+        """Let connections go. Safe to call twice."""
+        await self._client.aclose()
+
+    async def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        try:
+            response = await self._client.request(method, path, json=body)
+            if response.status_code != httpx.codes.OK:
+                raise _refusal(response.status_code, response.text)
+            document = response.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise _translate(error) from error
+        return document if isinstance(document, dict) else {}
+
+
+class OllamaProvider:
+    """Chat with one model. Make one with `open`."""
+
+    kind: Literal["ollama", "openai", "embedded"] = "ollama"
+    foreign: tuple[type[Exception], ...] = (ollama.ResponseError, ConnectionError, httpx.HTTPError, ValueError)
+
+    def __init__(self, settings: Settings, policy: Policy, model: OllamaModel, version: tuple[int, ...]) -> None:
+        """Raises ModelRefused for a model that runs elsewhere or does not chat."""
+        if model.remote:
+            raise ModelRefused(
+                f"The model {model.name} runs on somebody else's computer. Choose one that Ollama runs itself."
+            )
+        if not model.usable:
+            raise ModelRefused(f"The model {model.name} does not chat. Name a chat model in {variable('chat_model')}.")
+        self.name = model.name
+        self._num_ctx = min(settings.num_ctx, model.context_tokens or settings.num_ctx)
+        self.traits = Traits(
+            tools="tools" in model.capabilities,
+            logprobs=version >= _LOGPROBS_SINCE or not any(version),  # 0.0.0: built from source
+            capable=model.billions >= CAPABLE_BILLIONS,
+            context_tokens=self._num_ctx,
+        )
+        self._sync_transport = transport(policy, "model")
+        self._async_transport = _Plain(async_transport(policy, "model"))
+        self._model = ChatOllama(
+            model=model.name,
+            base_url=settings.ollama_url,
+            num_ctx=self._num_ctx,
+            temperature=0,
+            # A thinking model answers at once; where it cannot, its thoughts come apart from its words.
+            reasoning=False if "thinking" in model.capabilities else None,
+            client_kwargs={"timeout": settings.chat_timeout, "trust_env": False, "follow_redirects": False},
+            sync_client_kwargs={"transport": self._sync_transport},
+            async_client_kwargs={"transport": self._async_transport},
+        )
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[BaseChatModel]:
+        yield self._model
+
+    def options(
+        self, *, max_tokens: int, stop: Sequence[str], schema: Mapping[str, Any] | None = None, top: int = 0
+    ) -> dict[str, Any]:
+        numbers = {"num_ctx": self._num_ctx, "temperature": 0.0, "num_predict": max_tokens}
+        options: dict[str, Any] = {"options": numbers | ({"stop": list(stop)} if stop else {})}
+        if schema is not None:
+            options["format"] = dict(schema)
+        if top:
+            options |= {"logprobs": True, "top_logprobs": top}
+        return options
+
+    def ending(self, reply: AIMessageChunk, prompt: Sequence[BaseMessage]) -> Ending:
+        said = reply.response_metadata
+        if said.get("done") is not True:
+            raise InferenceError("Ollama ended its reply early. Try again.", busy=True)
+        read = int(said.get("prompt_eval_count") or 0)
+        if self._was_cut(read, "\n".join(str(message.text) for message in prompt)):
+            raise PromptTooLong(f"Ollama cut the prompt in silence. Raise {variable('num_ctx')}, or update Ollama.")
+        return Ending(finish_of(said.get("done_reason")), read, int(said.get("eval_count") or 0))
+
+    def first_token(self, reply: AIMessageChunk) -> Mapping[str, float] | None:
+        return alternatives(reply.response_metadata.get("logprobs"))
+
+    def translate(self, error: Exception) -> IntramurosError:
+        return _translate(error)
+
+    async def close(self) -> None:
+        self._sync_transport.close()
+        await self._async_transport.aclose()
+
+    def _was_cut(self, read: int, prompt: str) -> bool:
+        """Servers that do not know `truncate` cut in silence: at num_ctx, or for some models at half of it."""
+        if read >= self._num_ctx:
+            return True
+        estimate = estimate_tokens(prompt)
+        possible = estimate / _LEAST_SHARE > self._num_ctx / 2 and estimate >= _LEAST_ESTIMATE
+        return possible and 0 < read < estimate * _LEAST_SHARE
+
+
+class OllamaEmbedder:
+    """Implements `inference.interfaces.Embedder`. Make one with `open`."""
+
+    def __init__(self, server: OllamaServer, model: OllamaModel, dimension: int) -> None:
+        self.id = f"ollama:{model.name}:{model.digest[:12]}"
+        self.dimension = dimension
+        self._server, self._name = server, model.name
+        self._query, self._passage = prefixes_of(model.name)
+
+    @classmethod
+    async def open(cls, settings: Settings, policy: Policy, model: OllamaModel) -> "OllamaEmbedder":
+        """Ask for one vector, so that the dimension is known. Raises ModelRefused for a model that does not embed."""
+        if model.remote or "embedding" not in model.capabilities:
+            raise ModelRefused(f"The model {model.name} does not embed here. Name one in {variable('embed_model')}.")
+        server = OllamaServer(settings, policy, timeout=settings.chat_timeout)
+        try:
+            dimension = (await server.embed(model.name, ["dimension"])).shape[1]
+        except InferenceError:
+            await server.close()
+            raise
+        return cls(server, model, dimension)
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
+        if not batches:
+            return np.empty((0, self.dimension), np.float32)
+        return np.concatenate([await self._embed(batch, self._passage) for batch in batches])
+
+    async def embed_query(self, text: str) -> Vectors:
+        first: Vectors = (await self._embed([text], self._query))[0]
+        return first
+
+    async def close(self) -> None:
+        await self._server.close()
+
+    async def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
+        try:
+            return await self._server.embed(self._name, [prefix + text for text in texts])
+        except PromptTooLong:
+            if len(texts) == 1:
+                return await self._embed_halves(texts[0], prefix)
+        return np.concatenate([await self._embed([text], prefix) for text in texts])
+
+    async def _embed_halves(self, text: str, prefix: str) -> Vectors:
+        """A text that is too long is embedded in two windows, and they again in two where they must."""
+        if len(text) <= _SHORTEST:
+            raise PromptTooLong(f"The embedding model {self._name} takes too few tokens to be of use.")
+        middle = len(text) // 2
+        halves = await self._embed([text[:middle], text[middle:]], prefix)
+        return unit(halves.sum(axis=0, keepdims=True).tolist())
+
+
+class _Plain(httpx.AsyncBaseTransport):
+    """What every request passes: no key is sent, and /api/chat asks that a prompt be refused rather than cut.
+
+    The client adds a key from the environment, and has no argument for `truncate` and `shift`.
+    """
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        headers = request.headers.copy()
+        headers.pop("authorization", None)
+        content = await request.aread()
+        if request.url.path.endswith("/api/chat"):
+            content = json.dumps(json.loads(content) | {"truncate": False, "shift": False}).encode()
+        headers.pop("content-length", None)
+        plain = httpx.Request(
+            request.method, request.url, headers=headers, content=content, extensions=request.extensions
+        )
+        return await self._inner.handle_async_request(plain)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def is_cloud(name: str) -> bool:
+    """Whether a model's name says that it runs in the vendor's cloud, whatever its case, width and spaces."""
+    return bool(_CLOUD.search("".join(unicodedata.normalize("NFKC", name).casefold().split())))
+
+
+def billions(size: str) -> float:
+    """`7.6B` is 7.6, `137M` is 0.137; 0 for anything else."""
+    match = _BILLIONS.fullmatch(size.strip())
+    return float(match[1]) / {"B": 1, "M": 1e3, "K": 1e6}[match[2].upper()] if match else 0.0
+
+
+def estimate_tokens(text: str) -> float:
+    """About how many tokens a text has."""
+    han = sum(map(is_cjk, text))
+    return han / _HAN + (len(text) - han) / _LETTERS
+
+
+def _translate(error: Exception) -> IntramurosError:
+    if isinstance(error, ollama.ResponseError):
+        return _refusal(error.status_code, error.error)
+    if isinstance(error, httpx.TimeoutException):
+        return ModelTimedOut()
+    if isinstance(error, httpx.TransportError | ConnectionError):
+        return ModelUnavailable(f"Ollama does not answer at {variable('ollama_url')}. Start it with `ollama serve`.")
+    return InferenceError("Ollama's reply could not be read. Try again.")
+
+
+def _refusal(status: int, text: str) -> IntramurosError:
+    if _TOO_LONG.search(text):
+        return PromptTooLong()
+    if status == httpx.codes.NOT_FOUND:
+        return ModelMissing("Ollama does not have this model. Name one that `ollama list` shows.")
+    if "does not support" in text:
+        return ModelRefused("This model lacks a needed capability, such as tools. Choose another.")
+    if status in (httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE):
+        return ModelUnavailable("Ollama is busy. Try again in a moment.", busy=True)
+    return InferenceError(f"Ollama answered with an error (HTTP {status}). See its log.")

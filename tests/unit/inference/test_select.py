@@ -1,0 +1,118 @@
+"""Which models are chosen, and why."""
+
+import pytest
+
+from core.errors import IntramurosError, MissingExtra, ModelMissing, ModelRefused, ModelUnavailable
+from core.settings import Settings
+from inference import select
+from policy.egress import Policy
+from tests.fakes.ollama import FakeOllama, model
+from tests.fakes.openai import FakeOpenAI
+from tests.unit.inference.conftest import MakeSettings
+
+CHAT, EMBED = model("completion", "tools"), model("embedding")
+
+
+async def choose(settings: Settings) -> tuple[select.Choice, select.Choice]:
+    return await select.report(settings, Policy.of(settings))
+
+
+async def test_without_ollama_the_embedded_models_are_chosen(make_settings: MakeSettings) -> None:
+    chat, embedder = await choose(make_settings())
+    assert (chat.provider, embedder.provider) == ("embedded", "embedded")
+    assert "does not answer" in chat.why
+    for fault in (chat.fault, embedder.fault):
+        assert isinstance(fault, ModelMissing)
+        assert "models pull" in fault.message
+
+
+async def test_a_usable_model_of_ollama_is_chosen(make_settings: MakeSettings) -> None:
+    models = {
+        "glm:cloud": CHAT,
+        "hidden": model("completion", "tools", remote_host="https://models.example"),
+        "minilm": EMBED,
+        "plain": model("completion"),
+        "chat:latest": CHAT,
+        "bge-m3:latest": EMBED,
+    }
+    with FakeOllama(models=models) as server:
+        chat, embedder = await choose(make_settings(ollama_url=server.url))
+    assert (chat.provider, chat.model, chat.fault) == ("ollama", "chat:latest", None)
+    assert (embedder.provider, embedder.model, embedder.fault) == ("ollama", "bge-m3:latest", None)
+
+
+async def test_a_model_without_tools_is_better_than_none(make_settings: MakeSettings) -> None:
+    with FakeOllama(models={"plain": model("completion")}) as server:
+        chat, _ = await choose(make_settings(ollama_url=server.url))
+    assert (chat.model, chat.fault) == ("plain", None)
+
+
+async def test_an_ollama_without_usable_models_is_passed_over(make_settings: MakeSettings) -> None:
+    with FakeOllama(models={"glm:cloud": CHAT, "minilm": EMBED}) as server:
+        chat, embedder = await choose(make_settings(ollama_url=server.url))
+    assert (chat.provider, embedder.provider) == ("embedded", "embedded")
+    assert "no usable chat model" in chat.why
+    assert "none of bge-m3" in embedder.why
+
+
+async def test_an_english_embedder_is_used_when_it_is_named(make_settings: MakeSettings) -> None:
+    with FakeOllama(models={"minilm:latest": EMBED, "chat:latest": CHAT}) as server:
+        _, embedder = await choose(make_settings(ollama_url=server.url, embed_model="minilm"))
+    assert (embedder.model, embedder.fault) == ("minilm:latest", None)
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"chat_model": "absent"}, ModelMissing),
+        ({"chat_model": "glm:cloud"}, ModelRefused),
+        ({"chat_model": "minilm"}, ModelRefused),
+        ({"chat_provider": "ollama"}, ModelMissing),
+        ({"chat_provider": "openai"}, ModelMissing),
+    ],
+)
+async def test_a_wish_that_cannot_be_met_is_said(
+    make_settings: MakeSettings, values: dict[str, str], fault: type[IntramurosError]
+) -> None:
+    with FakeOllama(models={"glm:cloud": CHAT, "minilm": EMBED}) as server:
+        settings = make_settings(ollama_url=server.url, **values)
+        chat, _ = await choose(settings)
+        assert isinstance(chat.fault, fault)
+        with pytest.raises(fault):
+            await select.open_models(settings, Policy.of(settings))
+
+
+@pytest.mark.parametrize("values", [{"chat_provider": "ollama"}, {"chat_model": "qwen3"}])
+async def test_a_wished_ollama_that_is_silent_is_said(make_settings: MakeSettings, values: dict[str, str]) -> None:
+    chat, _ = await choose(make_settings(**values))
+    assert isinstance(chat.fault, ModelUnavailable)
+
+
+async def test_a_missing_extra_is_said(make_settings: MakeSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(select, "find_spec", lambda name: None)
+    chat, embedder = await choose(make_settings())
+    assert isinstance(chat.fault, MissingExtra)
+    assert isinstance(embedder.fault, MissingExtra)
+
+
+async def test_an_openai_server_serves_both_when_named(make_settings: MakeSettings) -> None:
+    with FakeOpenAI(models=["qwen3-8b", "bge-m3"]) as server:
+        wishes = {"chat_provider": "openai", "embed_provider": "openai", "embed_model": "bge-m3"}
+        settings = make_settings(openai_url=server.url, **wishes)
+        models = await select.open_models(settings, Policy.of(settings))
+        await models.close()
+    assert (models.chat.name, models.chat.provider) == ("qwen3-8b", "openai")
+    assert models.embedder.id == "openai:bge-m3"
+
+
+async def test_both_of_ollama_are_opened(make_settings: MakeSettings) -> None:
+    with FakeOllama(models={"chat:latest": CHAT, "bge-m3:latest": EMBED}) as server:
+        settings = make_settings(ollama_url=server.url)
+        models = await select.open_models(settings, Policy.of(settings))
+        await models.close()
+        await models.close()
+    assert (models.chat.name, models.chat.provider) == ("chat:latest", "ollama")
+    assert models.embedder.id.startswith("ollama:bge-m3")
+    assert set(models.why) == {"chat", "embedder"}
+    routes = {request.path for request in server.requests}
+    assert routes <= {"/api/version", "/api/tags", "/api/show", "/api/embed"}
