@@ -1,0 +1,85 @@
+"""Collections: named sets of documents, and the grants that say who reads them."""
+
+import re
+from uuid import UUID
+
+from psycopg import errors
+from psycopg.rows import DictRow
+
+from core.errors import InvalidRequest, NotFound
+from core.records import Collection, Principal
+from storage.database import Database, typed_row
+
+EVERYONE = "everyone"
+_GRANTEE = re.compile(r"everyone|group:.+|user:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def grantees(principal: Principal) -> list[str]:
+    """Every grantee that the principal answers to."""
+    return [EVERYONE, f"user:{principal.user_id}", *(f"group:{group}" for group in sorted(principal.groups))]
+
+
+async def ensure(db: Database, tenant_id: UUID, name: str) -> Collection:
+    """The collection of this name, made and granted to everyone when it is new."""
+    async with db.transaction(tenant_id) as tx:
+        made = await tx.row("collections.ensure", name=name)
+        if made is not None:
+            await tx.run("collections.grant", collection=made["id"], grantee=EVERYONE)
+        row = made or await tx.row("collections.by_name", name=name)
+    return _collection(typed_row(row))
+
+
+async def create(db: Database, tenant_id: UUID, name: str) -> Collection:
+    """A new collection that only administrators read until it is granted. Raises AlreadyExists."""
+    async with db.transaction(tenant_id) as tx:
+        row = await tx.row("collections.create", name=name)
+    return _collection(typed_row(row))
+
+
+async def by_name(db: Database, tenant_id: UUID, name: str) -> Collection:
+    """The collection of this name. Raises NotFound."""
+    async with db.transaction(tenant_id) as tx:
+        row = await tx.row("collections.by_name", name=name)
+    if row is None:
+        raise NotFound(f"There is no collection {name}.")
+    return _collection(row)
+
+
+async def list_visible(db: Database, principal: Principal) -> list[Collection]:
+    """The collections that the principal may read, by name; documents counts the searchable ones."""
+    async with db.transaction(principal.tenant_id) as tx:
+        rows = await tx.rows("collections.visible", admin=principal.is_admin, grantees=grantees(principal))
+    return [Collection(row["id"], row["name"], row["documents"], row["updated_at"]) for row in rows]
+
+
+async def grant(db: Database, tenant_id: UUID, collection_id: UUID, grantee: str) -> None:
+    """Let `everyone`, `group:NAME` or `user:UUID` read. Raises InvalidRequest for another form, NotFound."""
+    _check(grantee)
+    async with db.transaction(tenant_id) as tx:
+        try:
+            await tx.run("collections.grant", collection=collection_id, grantee=grantee)
+        except errors.ForeignKeyViolation as error:
+            raise NotFound from error
+
+
+async def revoke(db: Database, tenant_id: UUID, collection_id: UUID, grantee: str) -> None:
+    """Take a grant back; it holds from the next query on. Raises InvalidRequest, NotFound."""
+    _check(grantee)
+    async with db.transaction(tenant_id) as tx:
+        if not await tx.run("collections.revoke", collection=collection_id, grantee=grantee):
+            raise NotFound
+
+
+async def grants(db: Database, tenant_id: UUID, collection_id: UUID) -> list[str]:
+    """Who may read the collection, by name."""
+    async with db.transaction(tenant_id) as tx:
+        return [row["grantee"] for row in await tx.rows("collections.grants", collection=collection_id)]
+
+
+def _check(grantee: str) -> None:
+    if not _GRANTEE.fullmatch(grantee):
+        raise InvalidRequest("A grantee is `everyone`, `group:NAME` or `user:` and the user's id.")
+
+
+def _collection(row: DictRow) -> Collection:
+    return Collection(row["id"], row["name"])
