@@ -47,7 +47,7 @@ def _extra(record: logging.LogRecord) -> dict[str, Any]:
 
 def _one_line(text: str) -> str:
     # Log injection: a user's name or path must not be able to start a new line or colour the terminal.
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 class _Json(logging.Formatter):
@@ -71,4 +71,6 @@ class _Pretty(logging.Formatter):
         fields = " ".join(f"{key}={value}" for key, value in _extra(record).items())
         text = _one_line(f"{record.getMessage()} {fields}".rstrip())
         line = f"{clock} {record.levelname.lower():7} {trace_id()} {record.name}: {text}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        if record.exc_info:
+            line = "\n".join([line, *map(_one_line, self.formatException(record.exc_info).split("\n"))])
+        return line

@@ -17,7 +17,7 @@ def _absolute(path: Path) -> Path:
     return path.expanduser().resolve()
 
 
-Folder = Annotated[Path, AfterValidator(_absolute)]
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
 class Settings(BaseSettings):
@@ -25,8 +25,10 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
 
-    home: Folder = Field(Path(".intramuros"), description="All state: database, files, run files, logs.")
-    cache: Folder = Field(Path("~/.cache/intramuros"), description="Fetched and built models, shared by all clones.")
+    home: AbsolutePath = Field(Path(".intramuros"), description="All state: database, files, run files, logs.")
+    cache: AbsolutePath = Field(
+        Path("~/.cache/intramuros"), description="Fetched and built models, shared by all clones."
+    )
     tenant: str = Field("demo", pattern=r"^[a-z][a-z0-9-]{0,39}$", description="Tenant that commands act on.")
 
     database_url: SecretStr | None = Field(None, description="PostgreSQL of the app role; empty: embedded.")
@@ -45,7 +47,7 @@ class Settings(BaseSettings):
     ollama_url: str = Field("http://127.0.0.1:11434", description="Ollama's address.")
     openai_url: str | None = Field(None, description="A private OpenAI-compatible server's base URL, with /v1.")
     openai_api_key: SecretStr | None = Field(None, description="Key for that server, if it wants one.")
-    gguf: Path | None = Field(None, description="Another GGUF chat model for the embedded llama.cpp.")
+    gguf: AbsolutePath | None = Field(None, description="Another GGUF chat model for the embedded llama.cpp.")
     num_ctx: int = Field(4096, ge=1024, le=262144, description="Context window asked of the chat model, in tokens.")
     prompt_budget: int = Field(600, ge=200, description="Most new prompt tokens of one model call, about.")
     chat_timeout: float = Field(120.0, gt=0, description="Seconds one model call may take.")
@@ -98,7 +100,10 @@ class Settings(BaseSettings):
     @cached_property
     def cores(self) -> int:
         """Threads that local models may use."""
-        return self.threads or len(os.sched_getaffinity(0))
+        if self.threads:
+            return self.threads
+        # Only Linux knows which cores this process may use.
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     @property
     def max_file_bytes(self) -> int:

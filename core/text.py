@@ -10,6 +10,8 @@ from core.records import Language
 # Share of CJK letters above which a text counts as Chinese.
 CJK_SHARE = 0.15
 
+_HAN = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
+
 
 @lru_cache(maxsize=1)
 def _simplifier() -> OpenCC:
@@ -17,11 +19,9 @@ def _simplifier() -> OpenCC:
 
 
 def is_cjk(char: str) -> bool:
-    """Whether a character is a Han ideograph (unified, extension A to H, or compatibility)."""
+    """Whether a character is a Han ideograph (unified, extension A to H, compatibility, or the numeral 〇)."""
     code = ord(char)
-    return (
-        0x4E00 <= code <= 0x9FFF or 0x3400 <= code <= 0x4DBF or 0xF900 <= code <= 0xFAFF or 0x20000 <= code <= 0x323AF
-    )
+    return char == "〇" or any(first <= code <= last for first, last in _HAN)
 
 
 def cjk_share(text: str) -> float:

@@ -63,7 +63,8 @@ class E5Embedder:
             runs = self._pool.map(lambda pair: self._run([_START, *prefix, *pair[1], _END]), windows)
             for (number, window), vector in zip(windows, runs, strict=True):
                 total[number] += vector * max(len(window), 1)
-        except RuntimeError as error:  # the pool was closed, or onnxruntime failed
+        # onnxruntime's errors have no base of their own; the others say that the pool was closed meanwhile.
+        except Exception as error:
             raise InferenceError("The embedder stopped while it worked. Try again.") from error
         unit: Vectors = total / np.linalg.norm(total, axis=1, keepdims=True)
         return unit

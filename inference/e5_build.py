@@ -147,7 +147,8 @@ def _vectors(folder: Path, graph: str) -> Vectors:
 
 
 def _texts(use: str) -> list[str]:
-    rows = map(json.loads, Path(__file__).with_name("calibration.jsonl").read_text().splitlines())
+    lines = Path(__file__).with_name("calibration.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = map(json.loads, lines)
     return [row["text"] for row in rows if row["use"] == use]
 
 

@@ -54,17 +54,16 @@ class Pin:
 
 def pins(lock: str) -> list[Pin]:
     """The lines of one of our lock files, in order."""
-    text = Path(__file__).with_name(lock).read_text()
+    text = Path(__file__).with_name(lock).read_text(encoding="utf-8")
     return [Pin(**match.groupdict()) for match in _PIN.finditer(text)]
 
 
 def gguf_path(settings: Settings) -> Path:
     """The chat model's file: the operator's own, or the one that `pull` makes. Raises ModelMissing."""
     if settings.gguf is not None:
-        path = settings.gguf.expanduser().resolve()
-        if not path.is_file():
-            raise ModelMissing(f"There is no file {path}. Correct {variable('gguf')}.")
-        return path
+        if not settings.gguf.is_file():
+            raise ModelMissing(f"There is no file {settings.gguf}. Correct {variable('gguf')}.")
+        return settings.gguf
     path = models_folder(settings) / CHAT_MODEL
     if not path.is_file():
         raise ModelMissing("The chat model is not on this machine. Run `intramuros models pull`.")
@@ -189,7 +188,8 @@ def _failure(pin: Pin, output: str) -> DownloadFailed:
     if "DO NOT MATCH THE HASHES" in output:
         said = f"The registry's {pin.name} {pin.version} is not the one that was pinned. It was not kept."
         return ChecksumMismatch(said)
-    reasons = [line for line in output.splitlines() if line.startswith("ERROR:")]
+    lines = [line for line in output.splitlines() if line.strip()]
+    reasons = [line for line in lines if line.startswith("ERROR:")] or lines
     said = f" pip said: {reasons[-1]}" if reasons else ""
     return DownloadFailed(
         f"{pin.name} {pin.version} could not be fetched. Run `intramuros models pull` again: it goes on where it "

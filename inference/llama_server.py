@@ -68,7 +68,7 @@ def _serve(model: str, num_ctx: int, threads: int, key: str) -> Any:
     params.n_threads_http = _HTTP_THREADS
     params.use_jinja = True
     if Path(model).name == CHAT_MODEL:  # another model's file knows its own template best
-        params.chat_template = Path(__file__).with_name("chatml.jinja").read_text()
+        params.chat_template = Path(__file__).with_name("chatml.jinja").read_text(encoding="utf-8")
     return xllamacpp.Server(params)
 
 

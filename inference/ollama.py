@@ -1,15 +1,16 @@
 """Ollama: chat through langchain-ollama, embedding, and what the server says of itself and of its models."""
 
 import json
+import logging
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import httpx
-import numpy as np
 import ollama
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, BaseMessage
@@ -28,10 +29,12 @@ from core.settings import Settings, variable
 from core.text import is_cjk
 from inference.chat import Ending, finish_of
 from inference.interfaces import Traits, Vectors
-from inference.openai import CAPABLE_BILLIONS, alternatives, unit
-from inference.prefixes import prefixes_of
+from inference.openai import CAPABLE_BILLIONS, alternatives
+from inference.served import ServedEmbedder, unit
 from policy.egress import Policy
 from policy.transport import async_transport, transport
+
+log = logging.getLogger(__name__)
 
 _PROBE_SECONDS = 5.0
 _LOGPROBS_SINCE = (0, 12, 11)
@@ -40,7 +43,6 @@ _CLOUD = re.compile(r"[:_-]cloud(?=:|$)")
 _BILLIONS = re.compile(r"(\d+(?:\.\d+)?)\s*([BMK])", re.IGNORECASE)
 _TOO_LONG = re.compile(r"context length|exceeds.*context|input length", re.IGNORECASE)
 _BATCH = 16  # texts in one embedding request
-_SHORTEST = 64  # characters: a text as short as this that is still too long is an error
 
 # A prompt that the server cut reports far fewer tokens than its text must have. Estimated: 4 letters or 1.5 Han
 # characters a token; prose and tables of either language stay within a third of that.
@@ -84,16 +86,26 @@ class OllamaServer:
         return tuple(map(int, match[0].split("."))) if match else (0,)
 
     async def models(self) -> list[OllamaModel]:
-        """Every model that it holds, the most recently changed first."""
+        """Every model that it holds and can speak of, the most recently changed first."""
         listed = (await self._json("GET", "/api/tags")).get("models") or []
-        return [await self.show(str(entry["name"]), str(entry.get("digest") or "")) for entry in listed]
+        found = []
+        for entry in listed:
+            try:
+                found.append(await self.show(str(entry["name"]), str(entry.get("digest") or "")))
+            except (ModelUnavailable, ModelTimedOut):
+                raise
+            except InferenceError:  # gone since it was listed, or damaged: the others can still be used
+                log.info("a model could not be shown", extra={"model": str(entry["name"])})
+        return found
 
     async def show(self, name: str, digest: str = "") -> OllamaModel:
-        """One model. Raises ModelMissing."""
+        """One model; the server is not asked about one whose name says that it runs elsewhere. Raises ModelMissing."""
+        if is_cloud(name):
+            return OllamaModel(name, frozenset(), 0.0, None, remote=True, digest=digest)
         shown = await self._json("POST", "/api/show", {"model": name})
         details, info = shown.get("details") or {}, shown.get("model_info") or {}
         context = next((int(value) for key, value in info.items() if key.endswith(".context_length")), None)
-        remote = is_cloud(name) or any(value for key, value in shown.items() if key.startswith("remote"))
+        remote = any(value for key, value in shown.items() if key.startswith("remote"))
         size = billions(str(details.get("parameter_size") or ""))
         return OllamaModel(name, frozenset(shown.get("capabilities") or ()), size, context, remote, digest)
 
@@ -199,14 +211,13 @@ class OllamaProvider:
         return possible and 0 < read < estimate * _LEAST_SHARE
 
 
-class OllamaEmbedder:
+class OllamaEmbedder(ServedEmbedder):
     """Implements `inference.interfaces.Embedder`. Make one with `open`."""
 
     def __init__(self, server: OllamaServer, model: OllamaModel, dimension: int) -> None:
+        super().__init__(model.name, dimension, partial(server.embed, model.name), batch=_BATCH)
         self.id = f"ollama:{model.name}:{model.digest[:12]}"
-        self.dimension = dimension
-        self._server, self._name = server, model.name
-        self._query, self._passage = prefixes_of(model.name)
+        self._server = server
 
     @classmethod
     async def open(cls, settings: Settings, policy: Policy, model: OllamaModel) -> "OllamaEmbedder":
@@ -216,39 +227,13 @@ class OllamaEmbedder:
         server = OllamaServer(settings, policy, timeout=settings.chat_timeout)
         try:
             dimension = (await server.embed(model.name, ["dimension"])).shape[1]
-        except InferenceError:
+        except IntramurosError:
             await server.close()
             raise
         return cls(server, model, dimension)
 
-    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
-        if not batches:
-            return np.empty((0, self.dimension), np.float32)
-        return np.concatenate([await self._embed(batch, self._passage) for batch in batches])
-
-    async def embed_query(self, text: str) -> Vectors:
-        first: Vectors = (await self._embed([text], self._query))[0]
-        return first
-
     async def close(self) -> None:
         await self._server.close()
-
-    async def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
-        try:
-            return await self._server.embed(self._name, [prefix + text for text in texts])
-        except PromptTooLong:
-            if len(texts) == 1:
-                return await self._embed_halves(texts[0], prefix)
-        return np.concatenate([await self._embed([text], prefix) for text in texts])
-
-    async def _embed_halves(self, text: str, prefix: str) -> Vectors:
-        """A text that is too long is embedded in two windows, and they again in two where they must."""
-        if len(text) <= _SHORTEST:
-            raise PromptTooLong(f"The embedding model {self._name} takes too few tokens to be of use.")
-        middle = len(text) // 2
-        halves = await self._embed([text[:middle], text[middle:]], prefix)
-        return unit(halves.sum(axis=0, keepdims=True).tolist())
 
 
 class _Plain(httpx.AsyncBaseTransport):

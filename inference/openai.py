@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import httpx
-import numpy as np
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, BaseMessage
 
@@ -26,7 +25,7 @@ from core.errors import (
 from core.settings import Settings, variable
 from inference.chat import Ending, finish_of
 from inference.interfaces import Traits, Vectors
-from inference.prefixes import prefixes_of
+from inference.served import ServedEmbedder, unit
 from policy.egress import Policy, check_url
 from policy.transport import async_client_options, client_options
 
@@ -163,14 +162,13 @@ class Client:
         await self._async.aclose()
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(ServedEmbedder):
     """Implements `inference.interfaces.Embedder` on a private server. Make one with `open`."""
 
     def __init__(self, client: Client, name: str, dimension: int) -> None:
+        super().__init__(name, dimension, self._vectors, batch=_BATCH)
         self.id = f"openai:{name}"
-        self.dimension = dimension
-        self._name, self._client = name, client
-        self._query, self._passage = prefixes_of(name)
+        self._client = client
 
     @classmethod
     async def open(cls, settings: Settings, policy: Policy, name: str) -> "OpenAIEmbedder":
@@ -178,26 +176,16 @@ class OpenAIEmbedder:
         client = Client(base_url(settings), api_key(settings), policy, "model", settings.chat_timeout)
         embedder = cls(client, name, 0)
         try:
-            embedder.dimension = (await embedder._embed(["dimension"])).shape[1]
-        except InferenceError:
+            embedder.dimension = (await embedder._vectors(["dimension"])).shape[1]
+        except IntramurosError:
             await client.close()
             raise
         return embedder
 
-    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
-        if not batches:
-            return np.empty((0, self.dimension), np.float32)
-        return np.concatenate([await self._embed([self._passage + text for text in batch]) for batch in batches])
-
-    async def embed_query(self, text: str) -> Vectors:
-        first: Vectors = (await self._embed([self._query + text]))[0]
-        return first
-
     async def close(self) -> None:
         await self._client.close()
 
-    async def _embed(self, texts: Sequence[str]) -> Vectors:
+    async def _vectors(self, texts: Sequence[str]) -> Vectors:
         try:
             reply = await self._client.post("/embeddings", {"model": self._name, "input": list(texts)})
             return unit([row["embedding"] for row in sorted(reply["data"], key=lambda row: row["index"])])
@@ -235,16 +223,6 @@ def base_url(settings: Settings) -> str:
 def api_key(settings: Settings) -> str:
     """The server's key, a placeholder when it wants none."""
     return settings.openai_api_key.get_secret_value() if settings.openai_api_key else _NO_KEY
-
-
-def unit(rows: Sequence[Sequence[float]]) -> Vectors:
-    """Rows scaled to length one. Raises ValueError for an empty or a zero row."""
-    vectors = np.asarray(rows, np.float32)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not lengths.all():
-        raise ValueError("a vector of length zero")
-    scaled: Vectors = vectors / lengths
-    return scaled
 
 
 def billions_in(name: str) -> float | None:

@@ -9,6 +9,7 @@ _BY_NAME = (
         "",
     ),
     ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
+    ("snowflake-arctic-embed", "query: ", ""),
     ("mxbai", "Represent this sentence for searching relevant passages: ", ""),
 )
 

@@ -230,8 +230,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
 
 def _short_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
     """The span itself, or, when heavier than a chunk, parts cut at clauses, at blanks, or anywhere."""
-    while weigh(text[begin:end]) > CHUNK_WEIGHT:
-        limit = begin + _fitting(text, begin)
+    while (limit := begin + _fitting(text, begin)) < end:
         cuts = [match.end() for match in _CLAUSE_END.finditer(text, begin, limit)]
         cut = next((c for c in reversed(cuts) if begin < c < limit), limit)
         yield begin, cut
@@ -241,6 +240,7 @@ def _short_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _fitting(text: str, begin: int) -> int:
+    """How many characters from `begin` on fit into a chunk, the text's end not considered."""
     weight = 0
     for length, char in enumerate(text[begin : begin + CHUNK_WEIGHT + 1]):
         weight += 2 if is_cjk(char) else 1

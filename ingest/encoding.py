@@ -56,7 +56,7 @@ def _known(name: str | None) -> str | None:
 
 def _without_mark(sample: bytes) -> str | None:
     """UTF-16 or UTF-32 without its mark shows in where the NUL bytes of common letters stand."""
-    if sample.count(0) < len(sample) // 5:
+    if sample.count(0) * 5 <= len(sample):
         return None
     columns = [sample[offset::4].count(0) * 4 > len(sample) // 2 for offset in range(4)]
     if columns[0] and columns[1] and columns[2]:

@@ -10,11 +10,13 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 from uuid import UUID
 
 from core.errors import FileTooLarge
 
 _BLOCK = 1024 * 1024
+_PAUSE = 0.02
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -53,7 +55,7 @@ class FileStore:
                     if size > max_bytes:
                         raise FileTooLarge()
                     await asyncio.to_thread(file.write, block)
-                await asyncio.to_thread(_flush, file.fileno(), file.flush)
+                await asyncio.to_thread(_flush, file)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -93,17 +95,16 @@ class FileStore:
     @asynccontextmanager
     async def guard(self, tenant_id: UUID) -> AsyncIterator[None]:
         """Keep other processes from removing what is being added, and the reverse."""
-        descriptor = await asyncio.to_thread(self._lock, tenant_id)
+        descriptor = os.open(self._folder(tenant_id) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
+            # Not waited for in a thread: waiters would take every thread that the holder needs for its own work, and
+            # a cancelled one would take the lock all the same.
+            while not _locked(descriptor):  # noqa: ASYNC110 another process may hold it: there is nothing to await
+                await asyncio.sleep(_PAUSE)
             yield
         finally:
             # Closing a descriptor lets its lock go.
             os.close(descriptor)
-
-    def _lock(self, tenant_id: UUID) -> int:
-        descriptor = os.open(self._folder(tenant_id) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return descriptor
 
     def _folder(self, tenant_id: UUID) -> Path:
         folder = self._root / str(tenant_id)
@@ -122,7 +123,7 @@ class FileStore:
                     digester.update(block)
                     size += len(block)
                     copy.write(block)
-                _flush(copy.fileno(), copy.flush)
+                _flush(copy)
             # Hashed as copied: a file that changes meanwhile is stored under what was stored.
             temporary.replace(self.path(tenant_id, digester.hexdigest()))
         except BaseException:
@@ -141,10 +142,17 @@ def digest(path: Path) -> Stored:
     return Stored(digester.hexdigest(), size)
 
 
-def _flush(descriptor: int, flush: object) -> None:
-    if callable(flush):
-        flush()
-    os.fsync(descriptor)
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 async def _blocks(data: bytes | AsyncIterator[bytes]) -> AsyncIterator[bytes]:

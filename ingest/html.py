@@ -8,9 +8,12 @@ from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
+from core.errors import FileTooLarge
 from ingest.encoding import decode_markup
 
 MAX_SPAN = 100
+# Cells of one page once those that span are repeated: a few letters of HTML can ask for any number of them.
+MAX_CELLS = 500_000
 
 # Never part of what is read: code, furniture, pictures, form controls, deleted text.
 _DROPPED = (
@@ -48,7 +51,7 @@ class Prepared:
 
 
 def prepare(source: str | bytes) -> Prepared:
-    """Parse leniently and keep what a reader would see of the page's own content."""
+    """Parse leniently and keep what a reader would see of the page's own content. Raises FileTooLarge."""
     text = decode_markup(source) if isinstance(source, bytes) else source
     root = _parsed(text)
     if root is None:
@@ -57,11 +60,12 @@ def prepare(source: str | bytes) -> Prepared:
     hidden = _drop_hidden(root)
     _drop_furniture(root)
     _keep_content(root)
+    cells = 0
     for table in list(root.iter("table")):
         if _lays_out(table):
             _open(table)
         else:
-            _square(table)
+            cells += _square(table, MAX_CELLS - cells)
     for ordered in root.iter("ol"):
         _number(ordered)
     _close_chinese_lines(root)
@@ -175,14 +179,21 @@ def _open(table: HtmlElement) -> None:
     table.tag = "div"
 
 
-def _square(table: HtmlElement) -> None:
-    """Repeat the text of cells that span rows or columns, so that every row has every column."""
+def _square(table: HtmlElement, most: int) -> int:
+    """Repeat the text of cells that span rows or columns, so that every row has every column; how many cells it has.
+
+    Raises FileTooLarge before there are more than `most`.
+    """
     carried: dict[int, tuple[int, HtmlElement]] = {}
+    total = 0
     for row in _rows(table):
         cells = [cell for cell in row if cell.tag in ("td", "th")]
-        if not carried and not any(cell.get("rowspan") or cell.get("colspan") for cell in cells):
-            continue
-        carried = _square_row(row, cells, carried)
+        total += max(sum(_span(cell, "colspan") for cell in cells) + len(carried), max(carried, default=-1) + 1)
+        if total > most:
+            raise FileTooLarge("The page's tables have too many cells. Split it.")
+        if carried or any(cell.get("rowspan") or cell.get("colspan") for cell in cells):
+            carried = _square_row(row, cells, carried)
+    return total
 
 
 def _rows(table: HtmlElement) -> Iterator[HtmlElement]:

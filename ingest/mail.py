@@ -53,10 +53,11 @@ def _message(message: Message, attachments: list[str], depth: int) -> Iterator[B
 
 
 def _header(message: Message, name: str) -> str | None:
-    raw = message.get(name)
+    raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), None)
     if raw is None:
         return None
-    return _decoded(str(raw)) or None
+    # Some programs write other letters as they are; the parser keeps their bytes as lone surrogates.
+    return _decoded(decode(raw.encode("utf-8", "surrogateescape"))) or None
 
 
 def _decoded(raw: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from lxml import html as lxml_html
 
-from core.errors import DamagedFile, EncryptedFile, FileTooLarge, NoText
+from core.errors import DamagedFile, EncryptedFile, FileTooLarge, MissingExtra, NoText
 from core.records import Element
 from ingest import html, ooxml, plain, tables
 from ingest.encoding import decode
@@ -44,13 +44,17 @@ def _library() -> Any:
     from policy import boot
 
     boot.seal()
-    from unstructured.nlp import tokenize
+    try:
+        from unstructured.nlp import tokenize
 
-    if not hasattr(tokenize, "_load_spacy_model") or not hasattr(tokenize, "_install_spacy_model"):
-        raise RuntimeError("unstructured has changed: its language model can no longer be replaced. Pin the version.")
-    tokenize._load_spacy_model = pipeline
-    tokenize._install_spacy_model = _never_install
-    return _partitioners()
+        # Before the partitioners are imported, and only what is there: another version may download by another name.
+        if not hasattr(tokenize, "_load_spacy_model") or not hasattr(tokenize, "_install_spacy_model"):
+            raise MissingExtra("unstructured is not of the version that is pinned. Install Intramuros again.")
+        tokenize._load_spacy_model = pipeline
+        tokenize._install_spacy_model = _never_install
+        return _partitioners()
+    except ImportError as error:
+        raise MissingExtra("The parsing library is not installed whole. Install Intramuros again.") from error
 
 
 def _partitioners() -> dict[str, Callable[..., list[Any]]]:

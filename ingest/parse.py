@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from core.errors import FileTooLarge, IngestError, NoText
+from core.errors import FileTooLarge, IntramurosError, NoText
 from core.records import Element, ParsedDocument
 from core.text import fold
 from ingest import gate, mail, markdown, office, ooxml, pdf
@@ -35,13 +35,13 @@ class _Read:
 def parse(path: Path, *, max_bytes: int, name: str | None = None) -> ParsedDocument:
     """Read one file; `name` is the name it was given when `path` is a stored copy.
 
-    Blocking and heavy: call it in a thread. Raises the errors of ingest (core.errors.IngestError) and no others,
-    besides NotFound for a path that is no file.
+    Blocking and heavy: call it in a thread. Raises IngestError for what the file is to blame for, NotFound for a path
+    that is no file, MissingExtra where the parsing library is not the one we know.
     """
     kind = gate.check(path, max_bytes=max_bytes, name=name)
     try:
         return _document(_read(kind, path), Path(name or path.name))
-    except IngestError:
+    except IntramurosError:
         raise
     except Exception as error:
         # Parsers of hostile files raise anything at all; this is the one edge where it becomes ours.

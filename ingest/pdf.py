@@ -80,13 +80,15 @@ def _read(document: Any) -> PdfText:
         raise FileTooLarge(f"The PDF has {count} pages, the limit is {MAX_PAGES}. Split it.")
     pages: list[Page] = []
     unreadable: list[int] = []
+    characters = 0
     for number in range(1, count + 1):
         with LOCK:
             page = _read_page(document, number)
         if page is None:
             unreadable.append(number)
-        pages.append(page or Page(number, 1.0, 1.0, (), 0))
-        if sum(p.characters for p in pages[-1:]) > MAX_CHARACTERS:
+        pages.append(page or Page(number, 1.0, 1.0, ()))
+        characters += pages[-1].characters
+        if characters > MAX_CHARACTERS:
             raise FileTooLarge("The PDF holds more text than a document should. Split it.")
     return _result(pages, unreadable, title)
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 
-from core.errors import EmptyFile, IngestError, IntramurosError, NotFound, StorageError, UnsupportedFormat
+from core.errors import EmptyFile, IngestError, IntramurosError, NotFound, StorageError
 from core.records import Chunk, Document, DocumentState, ParsedDocument, Principal, Receipt
 from core.settings import Settings
 from inference.interfaces import Embedder, Vectors
@@ -58,7 +58,7 @@ class Ingestor:
         self._db = db
         self._embedder = embedder
         self._files = files
-        self._max_bytes = settings.max_file_mb * 1024 * 1024
+        self._max_bytes = settings.max_file_bytes
 
     # --- in ---
 
@@ -78,6 +78,8 @@ class Ingestor:
                 stored = await self._files.put(tenant_id, path) if keep else await asyncio.to_thread(digest, path)
             except PermissionError as error:
                 raise IngestError(f"The file {path.name} may not be read. Grant this user the right.") from error
+            except FileNotFoundError as error:
+                raise NotFound(f"There is no file {path}.") from error
             document, registered = await self._register(tenant_id, home.id, name, stored.sha256, stored.size)
         if registered == "unchanged":
             return Result(document, "unchanged")
@@ -279,10 +281,8 @@ def _files_below(folder: Path) -> list[Path]:
 def _passed_over(path: Path, folder: Path) -> str | None:
     if not path.resolve().is_relative_to(folder.resolve()):
         return "a link that leads out of the folder"
-    if path.stat().st_size == 0:
-        return "empty"
-    try:
-        gate.kind_of(path)
-    except UnsupportedFormat:
+    if not gate.supported(path):
         return "not a supported format"
-    return None
+    if not path.is_file():
+        return "gone since the folder was listed"
+    return "empty" if path.stat().st_size == 0 else None

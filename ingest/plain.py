@@ -103,7 +103,7 @@ def _layout_level(lines: Sequence[str], index: int, line: str) -> int:
         # Numbered lines one after the other are a list; each over text of its own, headings.
         alone = not _NUMBERED.match(above) and not _NUMBERED.match(below)
         return 2 + numbered[1].count(".") if alone and below and not lines[index].startswith("  ") else 0
-    first = not any(earlier.strip() for earlier in lines[:index])
+    first = not any(lines[earlier].strip() for earlier in range(index))
     if first and len(line) > 3 and below:
         return 1
     stands_alone = index > 0 and not lines[index - 1].strip()

@@ -306,6 +306,19 @@ async def test_a_folder_passes_over_what_is_not_for_it(
     assert [p.done for p in progress] == [1, 2, 3, 4]
 
 
+async def test_a_file_that_goes_while_a_folder_is_read_stops_nothing(
+    ingestor: Ingestor, tenant: Tenant, folder: Path
+) -> None:
+    note(folder, "a.md", "# A\n\nStays.\n")
+    note(folder, "b.md", "# B\n\nStays.\n")
+    gone = note(folder, "c.md", "# C\n\nGone soon.\n")
+    skipped = {}
+    async for step in ingestor.ingest_folder(tenant.id, "handbook", folder):
+        skipped[step.path] = step.skipped
+        gone.unlink(missing_ok=True)
+    assert skipped == {"a.md": None, "b.md": None, "c.md": "gone since the folder was listed"}
+
+
 async def test_tenants_do_not_meet(
     ingestor: Ingestor, tenant: Tenant, other_tenant: Tenant, admin: Principal, database: Database, folder: Path
 ) -> None:

@@ -62,10 +62,12 @@ def test_nobody_can_forge_a_line_or_colour_the_terminal(
 def test_an_exception_is_written_out(log_format: Literal["pretty", "json"], capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure(log_format, "info")
     try:
-        raise ValueError("broken")
+        raise ValueError("broken \x1b[31m")
     except ValueError:
         logging.getLogger("test.logs").exception("failed")
-    assert "ValueError: broken" in capsys.readouterr().err
+    written = capsys.readouterr().err
+    assert "ValueError: broken" in written
+    assert "\x1b" not in written
 
 
 def test_the_last_configuration_wins_and_the_level_holds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,14 @@
 
 import json
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from core.errors import ChecksumMismatch, ModelMissing
+from core.errors import ChecksumMismatch, InferenceError, ModelMissing
 from inference import e5, e5_build, e5_weights
 
 
@@ -73,6 +75,24 @@ def test_windows_are_few_even_and_whole(length: int, windows: list[int]) -> None
     parts = list(e5.split(ids, 510))
     assert sorted(map(len, parts)) == sorted(windows)
     assert [token for part in parts for token in part] == ids
+
+
+async def test_a_failing_runtime_is_our_error() -> None:
+    class Fail(Exception):
+        """As onnxruntime's: no RuntimeError."""
+
+    class Session:
+        def run(self, *_: object) -> None:
+            raise Fail
+
+    embedder = object.__new__(e5.E5Embedder)
+    embedder._session, embedder._pool = Session(), ThreadPoolExecutor(1)
+    embedder._tokens = SimpleNamespace(encode=lambda texts: [[5] for _ in texts])
+    embedder._passage = []
+    with pytest.raises(InferenceError) as raised:
+        await embedder.embed_passages(["words"])
+    assert isinstance(raised.value.__cause__, Fail)
+    await embedder.close()
 
 
 def test_a_manifest_is_believed_only_where_it_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,6 +172,17 @@ def test_an_embedder_for_another_cpu_is_built_again_without_the_network(
     assert len(registry.asked) == asked
 
 
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("WARNING: slow\nERROR: no network\nhint: wait\n", "pip said: ERROR: no network"),
+        ("/usr/bin/python3: No module named pip\n", "pip said: /usr/bin/python3: No module named pip"),
+    ],
+)
+def test_what_pip_says_is_told(output: str, said: str) -> None:
+    assert said in fetch._failure(fetch.Pin("a", "1", "0" * 64), output).message
+
+
 def test_a_full_disk_is_a_failed_download(
     make_settings: MakeSettings, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,3 +113,12 @@ async def test_embedding(make_settings: MakeSettings) -> None:
     assert vectors.shape == (40, DIMENSION)
     assert np.allclose(vectors[39], vector("search_document: text 39"), atol=1e-6)
     assert np.allclose(query, vector("search_query: which text?"), atol=1e-6)
+
+
+async def test_a_long_text_is_embedded_in_windows(make_settings: MakeSettings) -> None:
+    with FakeOpenAI(embed_words=32) as server:
+        settings = make_settings(openai_url=server.url)
+        embedder = await OpenAIEmbedder.open(settings, Policy.of(settings), "bge-m3")
+        short, long = await embedder.embed_passages(["leave policy", "leave policy " * 40])
+        await embedder.close()
+    assert float(short @ long) > 0.9

@@ -1,5 +1,8 @@
 """Which models are chosen, and why."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from core.errors import IntramurosError, MissingExtra, ModelMissing, ModelRefused, ModelUnavailable
@@ -53,6 +56,20 @@ async def test_an_ollama_without_usable_models_is_passed_over(make_settings: Mak
     assert (chat.provider, embedder.provider) == ("embedded", "embedded")
     assert "no usable chat model" in chat.why
     assert "none of bge-m3" in embedder.why
+
+
+async def test_a_model_that_cannot_be_shown_does_not_hide_the_others(make_settings: MakeSettings) -> None:
+    class Damaged(FakeOllama):
+        def answer(self, path: str, body: Mapping[str, Any]) -> tuple[int, Any]:
+            if path == "/api/show" and body["model"] == "damaged":
+                return 500, {"error": "unexpected EOF"}
+            return super().answer(path, body)
+
+    with Damaged(models={"damaged": CHAT, "glm:cloud": CHAT, "chat:latest": CHAT}) as server:
+        chat, _ = await choose(make_settings(ollama_url=server.url))
+        shown = [request.body["model"] for request in server.requests if request.path == "/api/show"]
+    assert (chat.provider, chat.model, chat.fault) == ("ollama", "chat:latest", None)
+    assert "glm:cloud" not in shown
 
 
 async def test_an_english_embedder_is_used_when_it_is_named(make_settings: MakeSettings) -> None:

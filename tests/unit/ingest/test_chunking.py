@@ -3,6 +3,8 @@
 import pytest
 
 from core.records import Box, Chunk, Element, ParsedDocument
+from core.text import is_cjk
+from ingest import chunking
 from ingest.chunking import CHUNK_WEIGHT, SECTION_WEIGHT, chunk, embedded_text, weigh
 
 SENTENCE = "The travel desk books every hotel and keeps the receipts of all trips. "
@@ -95,6 +97,19 @@ def test_text_without_any_stop_is_cut_all_the_same() -> None:
         assert all(0 < weigh(piece.text) <= CHUNK_WEIGHT for piece in chunks)
         assert sum(len(piece.text.replace(" ", "")) for piece in chunks) == len(text.replace(" ", ""))
         check_spans(chunks)
+
+
+def test_cutting_looks_at_each_character_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+
+    def counted(char: str) -> bool:
+        nonlocal looked
+        looked += 1
+        return is_cjk(char)
+
+    monkeypatch.setattr(chunking, "is_cjk", counted)
+    chunk(parsed(Element("text", "x" * 100_000)))
+    assert 100_000 <= looked < 20 * 100_000
 
 
 def test_a_table_that_fits_is_one_chunk() -> None:

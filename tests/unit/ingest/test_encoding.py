@@ -21,6 +21,11 @@ def test_chinese_national_sets(codec: str) -> None:
     assert decode(text.encode(codec)) == text
 
 
+@pytest.mark.parametrize("text", ["", "a", "OK", "你", "是的"])
+def test_very_short_text(text: str) -> None:
+    assert decode(text.encode()) == text
+
+
 def test_western_letters() -> None:
     assert decode("Grüße aus Köln – 10 €".encode("cp1252")) == "Grüße aus Köln – 10 €"
 

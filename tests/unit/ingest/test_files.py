@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID
 
@@ -70,6 +71,35 @@ async def test_tenants_do_not_share_files(tmp_path: Path) -> None:
     stored = await store.adopt(TENANT, await store.receive(TENANT, b"mine", 10))
     assert not store.path(UUID(int=2), stored.sha256).exists()
     assert await store.remove(UUID(int=2), stored.sha256) == 0
+
+
+async def test_many_waiters_leave_the_holder_its_threads(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+
+    async def add(number: int) -> str:
+        temporary = await store.receive(TENANT, str(number).encode(), 10)
+        async with store.guard(TENANT):
+            return (await store.adopt(TENANT, temporary)).sha256
+
+    async with asyncio.timeout(30):
+        assert len(set(await asyncio.gather(*map(add, range(4))))) == 4
+
+
+async def test_a_waiter_that_gives_up_leaves_the_guard_free(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+
+    async def wait() -> None:
+        async with store.guard(TENANT):
+            raise AssertionError("the guard was not free")
+
+    async with store.guard(TENANT):
+        waiting = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    async with asyncio.timeout(30), store.guard(TENANT):
+        assert waiting.cancelled()
 
 
 async def test_the_guard_is_held_by_one_at_a_time(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.errors import FileTooLarge
 from ingest import html, office
 
 
@@ -76,6 +77,12 @@ def test_cells_that_span_are_repeated() -> None:
 def test_a_huge_span_is_bounded() -> None:
     prepared = html.prepare("<table><tr><td colspan=99999999>a</td><td>b</td></tr></table>")
     assert prepared.html.count("<td") <= html.MAX_SPAN + 1
+
+
+def test_a_page_that_asks_for_endless_cells_is_refused() -> None:
+    row = "<tr>" + "<td rowspan=100 colspan=100>x</td>" * 20 + "</tr>"
+    with pytest.raises(FileTooLarge):
+        html.prepare(f"<table>{row * 100}</table>")
 
 
 def test_tables_that_lay_out_a_page_are_opened() -> None:

@@ -41,6 +41,13 @@ def test_attachments_are_named_not_read() -> None:
     assert all("secret" not in body.text for body in message.bodies)
 
 
+@pytest.mark.parametrize("codec", ["utf-8", "gb18030"])
+def test_headers_written_as_they_are_can_be_read(codec: str) -> None:
+    message = read_mail("Subject: 关于差旅费报销标准的通知\nFrom: 财务部门通知 <a@example.org>\n\nbody".encode(codec))
+    assert message.subject == "关于差旅费报销标准的通知"
+    assert message.bodies[0].text.startswith("From: 财务部门通知 <a@example.org>")
+
+
 @pytest.mark.parametrize("kind", ["multipart/encrypted; boundary=b", "application/pkcs7-mime"])
 def test_encrypted_mail_is_told(kind: str) -> None:
     with pytest.raises(EncryptedFile):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import DamagedFile, NoText
+from core.errors import DamagedFile, MissingExtra, NoText
 from core.records import Element
 from ingest import office, parse
 from ingest.chunking import chunk
@@ -145,6 +145,17 @@ def test_what_a_parser_raises_becomes_a_damaged_file_with_its_cause(
     with pytest.raises(DamagedFile) as raised:
         parse.parse(files[".docx"], max_bytes=LIMIT)
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+def test_what_is_not_the_files_fault_is_not_blamed_on_it(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise MissingExtra
+
+    monkeypatch.setattr(office, "_library", missing)
+    with pytest.raises(MissingExtra):
+        parse.parse(files[".docx"], max_bytes=LIMIT)
 
 
 def test_a_failing_scrub_rejects_the_document(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,13 @@ def test_too_many_pages_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pdf.read_pdf(write(tmp_path, policy_pdf()))
 
 
+def test_too_much_text_is_refused_whatever_pages_it_is_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, pdf_bytes([[Ink("words" * 4)], [Ink("words" * 4)]]))
+    monkeypatch.setattr(pdf, "MAX_CHARACTERS", 30)
+    with pytest.raises(FileTooLarge):
+        pdf.read_pdf(path)
+
+
 def test_a_page_becomes_a_picture_of_the_asked_width(tmp_path: Path) -> None:
     path = write(tmp_path, policy_pdf())
     png = pages.render(path, 2, 300)
