@@ -26,7 +26,14 @@ class Reply:
 class FakeOpenAI:
     """A context manager; `requests` lists (path, headers, body) of what came."""
 
-    def __init__(self, *, models: Sequence[str] = ("qwen3-8b",), replies: Sequence[Reply] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        models: Sequence[str] = ("qwen3-8b",),
+        replies: Sequence[Reply] = (),
+        embed_words: int | None = None,
+    ) -> None:
+        self.embed_words = embed_words  # longer texts are refused by /v1/embeddings
         self.models = tuple(models)
         self.replies = list(replies)
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
@@ -66,6 +73,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self._note(body)
         if self.path == "/v1/embeddings":
+            most = self.owner.embed_words
+            if most is not None and any(len(text.split()) > most for text in body["input"]):
+                self._json(400, {"error": {"message": "This model's maximum context length is exceeded"}})
+                return
             data = [{"index": n, "embedding": vector(text).tolist()} for n, text in enumerate(body["input"])]
             self._json(200, {"data": data[::-1]})
             return

@@ -1,0 +1,39 @@
+"""Searching without a model's answer."""
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from api.auth import User
+from api.bodies import Body, Name, Question
+from api.context import Open
+from api.views import SearchView
+from storage import search
+
+router = APIRouter(prefix="/v1", tags=["search"])
+
+
+class SearchBody(Body):
+    """What to search for, in all collections that one may ask or in these."""
+
+    query: Question
+    collections: Annotated[list[Name] | None, Field(max_length=100)] = None
+    limit: Annotated[int, Field(ge=1, le=50)] = 10
+
+
+@router.post("/search")
+async def search_passages(body: SearchBody, principal: User, runtime: Open) -> SearchView:
+    """The passages nearest to a query, best first."""
+    embedder = (await runtime.models()).embedder
+    vector = await embedder.embed_query(body.query)
+    hits = await search.search(
+        runtime.db,
+        principal,
+        body.query,
+        vector,
+        embedder_id=embedder.id,
+        collections=body.collections,
+        limit=body.limit,
+    )
+    return SearchView.of(body.query, hits)

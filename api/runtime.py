@@ -1,0 +1,173 @@
+"""The composition root: what command line and server share, opened in order and closed in reverse.
+
+Opening it loads no model: `models()` and `agent()` do so at their first call. Commands that need neither start quickly,
+and documents can be listed, uploaded and deleted while no model is to be had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.settings import Settings
+from policy import boot, hook
+from policy.egress import Policy, check_dsn
+from storage import embedded, migrations
+from storage.database import Database
+
+if TYPE_CHECKING:
+    from agent.ask import Agent
+    from inference.interfaces import Embedder, Vectors
+    from inference.select import Models
+    from ingest.files import FileStore
+    from ingest.pipeline import Ingestor
+
+logger = logging.getLogger(__name__)
+
+
+async def _open_models(settings: Settings, policy: Policy) -> Models:
+    # Imported late: langchain takes a second that `intramuros documents` need not wait for.
+    from inference.select import open_models
+
+    # What was imported meanwhile has read its switches.
+    boot.verify()
+    return await open_models(settings, policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where PostgreSQL is, by role. `owner` is None where only the app role's address was configured."""
+
+    app: str
+    owner: str | None
+    embedded: bool
+
+
+class DeferredEmbedder:
+    """Stands for the embedder until its first use opens it; `id` and `dimension` are known from then on."""
+
+    id: str
+    dimension: int
+
+    def __init__(self, models: Callable[[], Awaitable[Models]]) -> None:
+        self._models = models
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """As inference.interfaces.Embedder; also raises what choosing the models raises."""
+        return await (await self._opened()).embed_passages(texts)
+
+    async def embed_query(self, text: str) -> Vectors:
+        """As inference.interfaces.Embedder; also raises what choosing the models raises."""
+        return await (await self._opened()).embed_query(text)
+
+    async def close(self) -> None:
+        """Nothing of its own to close: the runtime closes the real one."""
+
+    async def _opened(self) -> Embedder:
+        embedder = (await self._models()).embedder
+        self.id, self.dimension = embedder.id, embedder.dimension
+        return embedder
+
+
+@dataclass(slots=True)
+class Runtime:
+    """Everything that is open. Make one with `Runtime.open`, or in a test from fakes.
+
+    `owner_dsn` is the address of the owner role (tenants, migrations), None where it was not configured.
+    """
+
+    settings: Settings
+    policy: Policy
+    db: Database
+    files: FileStore
+    owner_dsn: str | None = None
+    open_models: Callable[[Settings, Policy], Awaitable[Models]] = _open_models
+    ingestor: Ingestor = field(init=False)
+    _models: Models | None = field(default=None, init=False)
+    _agent: Agent | None = field(default=None, init=False)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        from ingest.pipeline import Ingestor
+
+        self.ingestor = Ingestor(self.db, DeferredEmbedder(self.models), self.files, self.settings)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings) -> AsyncIterator[Runtime]:
+        """Open policy, audit hook, database and files; close them on leaving.
+
+        Errors: BootRefused, PolicyError (an address that the policy forbids), DatabaseUnavailable, SchemaOutdated,
+        SchemaTooNew, MissingExtra. Only the embedded database is migrated here: somebody else's is not ours to change.
+        """
+        from ingest.files import FileStore
+
+        policy = arm(settings)
+        await hook.canary_in_loop()
+        async with AsyncExitStack() as stack:
+            addresses = await stack.enter_async_context(postgres(settings, policy))
+            if addresses.embedded and addresses.owner:
+                await migrations.migrate(addresses.owner)
+            db = await Database.open(addresses.app, pool_size=settings.pool_size)
+            stack.push_async_callback(db.close)
+            await migrations.check(db)
+            runtime = cls(settings, policy, db, FileStore(settings.home), addresses.owner)
+            stack.push_async_callback(runtime.close)
+            yield runtime
+
+    async def models(self) -> Models:
+        """The chat model and the embedder, opened at the first call. Errors: InferenceError and its kinds."""
+        async with self._opening:
+            if self._models is None:
+                self._models = await self.open_models(self.settings, self.policy)
+            return self._models
+
+    async def agent(self) -> Agent:
+        """The agent over these models, made at the first call. Errors: as `models`."""
+        models = await self.models()
+        if self._agent is None:
+            from agent.ask import Agent
+
+            self._agent = Agent(self.db, models, self.policy, self.settings)
+        return self._agent
+
+    async def close(self) -> None:
+        """Let the models go. The rest is closed by `open`."""
+        models, self._models, self._agent = self._models, None, None
+        if models is not None:
+            await models.close()
+
+
+def arm(settings: Settings) -> Policy:
+    """The policy in force, with the tripwire set and proven. Errors: BootRefused, PolicyError."""
+    policy = Policy.of(settings)
+    boot.verify()
+    # Python itself: the embedded chat model and pip run in processes of their own.
+    hook.arm(policy, programs=[*embedded.programs(), Path(sys.executable)])
+    hook.canary()
+    return policy
+
+
+@asynccontextmanager
+async def postgres(settings: Settings, policy: Policy) -> AsyncIterator[Addresses]:
+    """PostgreSQL's addresses: the configured ones, judged by the policy, else the embedded server's while inside.
+
+    Errors: PolicyError, DatabaseUnavailable, MissingExtra.
+    """
+    if settings.database_url is not None:
+        app = await asyncio.to_thread(check_dsn, policy, settings.database_url.get_secret_value())
+        owner = settings.database_owner_url
+        checked = await asyncio.to_thread(check_dsn, policy, owner.get_secret_value()) if owner else None
+        yield Addresses(app, checked, embedded=False)
+        return
+    server = await asyncio.to_thread(embedded.start, settings.home)
+    try:
+        yield Addresses(server.app_dsn, server.owner_dsn, embedded=True)
+    finally:
+        await asyncio.to_thread(server.close)

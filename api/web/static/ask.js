@@ -1,0 +1,163 @@
+// The Ask page: the question box, the thread, the list of conversations.
+
+import { call, events } from "./api.js";
+import { date, find, list, node, notice, number, receiptText, say, words } from "./dom.js";
+import "./frame.js";
+import { Turn } from "./turn.js";
+
+const form = find("#ask-form");
+const box = find("#question");
+const thread = find("#thread");
+const welcome = find("#welcome");
+const stopButton = find("#stop");
+const askButton = find("#ask");
+const scope = find("#collection");
+const state = { session: new URLSearchParams(location.search).get("session"), running: null, sessions: [] };
+
+// --- asking ---------------------------------------------------------------------------------------------------------
+
+function busy(controller) {
+  state.running = controller;
+  stopButton.hidden = !controller;
+  askButton.disabled = Boolean(controller);
+}
+
+async function ensureSession(question) {
+  if (state.session) return;
+  const session = await call("/v1/sessions", { method: "POST", body: { title: question.slice(0, 80) } });
+  setSession(session.id);
+}
+
+function setSession(id) {
+  state.session = id;
+  const url = new URL(location.href);
+  if (id) url.searchParams.set("session", id);
+  else url.searchParams.delete("session");
+  history.replaceState(history.state, "", url);
+}
+
+const handlers = {
+  status: (turn, data) => turn.say(data.text),
+  source: (turn, data) => turn.addSource(data),
+  token: (turn, data) => turn.addText(data.text),
+  answered: (turn, data) => turn.finish(data),
+  refused: (turn, data) => turn.finish(data),
+  failed: (turn, data) => turn.fail(data.message, () => ask(turn.question)),
+};
+
+async function ask(question) {
+  if (state.running || !question) return;
+  const turn = new Turn(question);
+  const controller = new AbortController();
+  welcome.hidden = true;
+  thread.append(turn.element);
+  box.value = "";
+  busy(controller);
+  turn.element.scrollIntoView({ block: "start" });
+  try {
+    await ensureSession(question);
+    const body = { question, session_id: state.session, ...(scope.value && { collections: [scope.value] }) };
+    for await (const { event, data } of events("/v1/ask", body, controller.signal)) handlers[event]?.(turn, data);
+  } catch (error) {
+    if (error.name === "AbortError") turn.stop();
+    else turn.fail(error.message, () => ask(question));
+  } finally {
+    busy(null);
+    box.focus({ preventScroll: true });
+    loadSessions();
+  }
+}
+
+// A question sent before this script was loaded came back in the address.
+box.value = new URLSearchParams(location.search).get("question") ?? "";
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  ask(box.value.trim());
+});
+box.addEventListener("keydown", (event) => {
+  // While an input method composes (Chinese), Enter picks a candidate; 229 is how some browsers say so.
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  event.preventDefault();
+  form.requestSubmit();
+});
+stopButton.addEventListener("click", () => state.running?.abort());
+
+// --- welcome --------------------------------------------------------------------------------------------------------
+
+async function loadOverview() {
+  const overview = await call("/v1/overview");
+  const names = overview.collections.map((collection) => collection.name);
+  scope.append(...names.map((name) => node("option", { value: name }, name)));
+  scope.closest("label").hidden = names.length < 2;
+  find("#overview").textContent = overview.documents
+    ? say("overview", { documents: number(overview.documents), collections: list(names), date: date(overview.updated_at) })
+    : words.overview_empty;
+  find("#suggestions").hidden = !overview.questions.length;
+  find("#suggestions ul").replaceChildren(...overview.questions.map((question) =>
+    node("li", {}, node("button", { type: "button", click: () => ask(question) }, question))));
+}
+
+// --- conversations --------------------------------------------------------------------------------------------------
+
+function drawSessions() {
+  const wanted = find("#sessions-search").value.trim().toLowerCase();
+  const shown = state.sessions.filter((session) => session.title.toLowerCase().includes(wanted));
+  find("#sessions-empty").hidden = state.sessions.length > 0;
+  find("#sessions").replaceChildren(...shown.map((session) => node("li", { "aria-current": session.id === state.session && "true" },
+    node("a", { href: `/?session=${session.id}`, title: session.title, click: (event) => { event.preventDefault(); openSession(session.id); } }, session.title),
+    node("button", { type: "button", class: "quiet", click: () => renameSession(session) }, words.rename),
+    node("button", { type: "button", class: "quiet", click: () => deleteSession(session) }, words.delete))));
+}
+
+async function loadSessions() {
+  state.sessions = (await call("/v1/sessions")).sessions;
+  drawSessions();
+}
+
+async function openSession(id) {
+  state.running?.abort();
+  const { turns } = await call(`/v1/sessions/${id}`);
+  setSession(id);
+  welcome.hidden = turns.length > 0;
+  thread.replaceChildren(...turns.map((stored) => {
+    const turn = new Turn(stored.question);
+    turn.finish(stored);
+    return turn.element;
+  }));
+  drawSessions();
+  box.focus({ preventScroll: true });
+}
+
+async function renameSession(session) {
+  const title = prompt(words.rename_prompt, session.title)?.trim();
+  if (!title) return;
+  await call(`/v1/sessions/${session.id}`, { method: "PATCH", body: { title } });
+  loadSessions();
+}
+
+async function deleteSession(session) {
+  if (!confirm(say("delete_session_confirm", { title: session.title, turns: number(session.turns) }))) return;
+  const receipt = await call(`/v1/sessions/${session.id}`, { method: "DELETE" });
+  notice(say("session_deleted", { receipt: receiptText(receipt.counts) }));
+  if (session.id === state.session) startOver();
+  loadSessions();
+}
+
+function startOver() {
+  state.running?.abort();
+  setSession(null);
+  thread.replaceChildren();
+  welcome.hidden = false;
+  drawSessions();
+  box.focus();
+}
+
+find("#new-session").addEventListener("click", startOver);
+find("#sessions-search").addEventListener("input", drawSessions);
+find("#sessions-fold").open = matchMedia("(min-width: 64rem)").matches;
+
+const report = (error) => notice(error.message);
+loadOverview().catch(report);
+loadSessions().catch(report);
+if (state.session) openSession(state.session).catch(() => startOver());

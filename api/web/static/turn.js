@@ -1,0 +1,160 @@
+// One question with its answer: source cards, streaming text, citations, tools under the answer.
+
+import { call } from "./api.js";
+import { find, node, notice, say, when, where, words } from "./dom.js";
+import { openPassage } from "./reading.js";
+
+const MARK = /\[(\d{1,2})\]/g;
+const preview = find("#preview");
+
+function showPreview(anchor, citation) {
+  preview.replaceChildren(node("b", {}, citation.title), citation.quote);
+  preview.hidden = false;
+  const place = anchor.getBoundingClientRect();
+  const left = Math.min(place.left + scrollX, scrollX + innerWidth - preview.offsetWidth - 12);
+  Object.assign(preview.style, { left: `${Math.max(8, left)}px`, top: `${place.bottom + scrollY + 6}px` });
+}
+
+const hidePreview = () => { preview.hidden = true; };
+
+export class Turn {
+  constructor(question) {
+    this.sources = [];
+    this.text = "";
+    this.citations = new Map();
+    this.status = node("p", { class: "status live", role: "status", "aria-live": "polite" }, words.searching);
+    this.outcome = node("p", { class: "outcome", hidden: true });
+    this.answer = node("div", { class: "answer", "aria-live": "polite" });
+    this.cards = node("div", { class: "sources" });
+    this.tools = node("div", { class: "tools" });
+    this.element = node("article", { class: "turn" },
+      node("h2", { class: "asked" }, node("span", { class: "visually-hidden" }, `${words.you_asked}: `), question),
+      this.status, this.outcome, this.answer, this.cards, this.tools);
+    this.question = question;
+  }
+
+  say(text) { this.status.textContent = text; }
+
+  addSource(hit) {
+    this.sources.push(hit);
+    this.drawCards(words.sources_read, this.sources);
+  }
+
+  addText(text) {
+    this.text += text;
+    this.answer.replaceChildren(...this.withMarks(this.text));
+  }
+
+  /** Plain text with [n] as links; a mark without a known citation stays text until the answer is whole. */
+  withMarks(text) {
+    const parts = [];
+    let last = 0;
+    for (const match of text.matchAll(MARK)) {
+      parts.push(text.slice(last, match.index), node("a", { class: "cite", href: "#", "data-n": match[1] }, match[0]));
+      last = match.index + match[0].length;
+    }
+    return [...parts, text.slice(last)];
+  }
+
+  finish(result) {
+    this.result = result;
+    this.citations = new Map(result.citations.map((citation) => [String(citation.n), citation]));
+    this.status.hidden = true;
+    this.answer.lang = result.language === "zh" ? "zh-CN" : "en";
+    if (result.answer_html) this.answer.innerHTML = result.answer_html; // sanitised by our server
+    else this.answer.replaceChildren(...this.withMarks(result.answer));
+    this.bindMarks();
+    this.drawOutcome(result);
+    const refused = result.outcome === "refused";
+    if (result.citations.length) this.drawCards(words.sources, result.citations);
+    else if (refused && result.nearest?.length) this.drawCards(words.sources_nearest, result.nearest);
+    else this.cards.replaceChildren();
+    this.drawTools(result);
+  }
+
+  drawOutcome(result) {
+    const text = { refused: words.outcome_refused, incomplete: words.outcome_incomplete }[result.outcome];
+    this.outcome.hidden = !text;
+    this.outcome.textContent = text ?? "";
+    for (const line of [result.notice, result.outcome === "refused" ? words.refusal_help : null]) {
+      if (line) this.answer.append(node("p", { class: "hint" }, line));
+    }
+  }
+
+  bindMarks() {
+    for (const mark of this.answer.querySelectorAll("a.cite")) {
+      const citation = this.citations.get(mark.dataset.n);
+      if (!citation) { mark.replaceWith(`[${mark.dataset.n}]`); continue; }
+      mark.href = `/?document=${citation.document_id}&passage=${citation.chunk_id}`;
+      mark.setAttribute("aria-label", say("open_passage", { n: citation.n, title: citation.title }));
+      mark.addEventListener("click", (event) => {
+        event.preventDefault();
+        hidePreview();
+        openPassage(citation.document_id, citation.chunk_id, mark);
+      });
+      for (const on of ["mouseenter", "focus"]) mark.addEventListener(on, () => showPreview(mark, citation));
+      for (const off of ["mouseleave", "blur"]) mark.addEventListener(off, hidePreview);
+    }
+  }
+
+  drawCards(title, items) {
+    this.cards.replaceChildren(node("h3", {}, title), node("ol", {}, ...items.map((item) => node("li", {},
+      node("button", {
+        type: "button", class: "source", click: (event) => openPassage(item.document_id, item.chunk_id, event.currentTarget),
+      },
+      node("b", {}, item.n ? node("span", { class: "n" }, `[${item.n}]`) : "", item.title),
+      node("span", { class: "where" }, where(item)),
+      node("span", { class: "when" }, when(item)))))));
+  }
+
+  drawTools(result) {
+    const seconds = result.timings?.total;
+    const asked = result.standalone_question && result.standalone_question !== result.question
+      ? node("span", {}, say("asked_as", { question: result.standalone_question })) : null;
+    this.tools.replaceChildren(
+      node("button", { type: "button", class: "quiet", click: () => this.copy() }, words.copy),
+      node("button", { type: "button", class: "quiet", click: () => print() }, words.print),
+      ...(result.turn_id ? this.thumbs(result.turn_id) : []),
+      node("span", { class: "hint" }, asked ?? "", seconds ? ` ${say("took", { seconds: seconds.toFixed(1) })}` : ""));
+  }
+
+  thumbs(turnId) {
+    const send = async (value, reason) => {
+      try {
+        await call(`/v1/turns/${turnId}/feedback`, { method: "POST", body: { value, ...(reason && { reason }) } });
+        notice(words.feedback_thanks);
+      } catch (error) { notice(error.message); }
+    };
+    const form = node("form", {
+      class: "feedback", hidden: true,
+      submit: (event) => { event.preventDefault(); form.hidden = true; send(-1, reason.value.trim()); },
+    });
+    const reason = node("input", { "aria-label": words.feedback_reason, placeholder: words.feedback_reason, maxlength: "500" });
+    form.append(reason, node("button", { type: "submit" }, words.feedback_send));
+    const press = (chosen) => { for (const button of [up, down]) button.setAttribute("aria-pressed", String(button === chosen)); };
+    const up = node("button", { type: "button", class: "quiet", "aria-pressed": "false", click: () => { press(up); form.hidden = true; send(1); } }, words.helpful);
+    const down = node("button", { type: "button", class: "quiet", "aria-pressed": "false", click: () => { press(down); form.hidden = false; reason.focus(); } }, words.not_helpful);
+    return [up, down, form];
+  }
+
+  async copy() {
+    const lines = this.result.citations.map((citation) =>
+      `[${citation.n}] ${[citation.title, where(citation), citation.document].filter(Boolean).join(" — ")}\n    “${citation.quote}”`);
+    const text = [this.question, "", this.result.answer, "", ...(lines.length ? [`${words.sources}:`, ...lines] : [])].join("\n").trim();
+    await navigator.clipboard.writeText(text);
+    notice(words.copied);
+  }
+
+  stop() {
+    this.status.classList.remove("live");
+    this.say(words.stopped);
+  }
+
+  fail(message, retry) {
+    this.status.classList.remove("live");
+    this.say("");
+    this.outcome.hidden = false;
+    this.outcome.textContent = say("failed", { message });
+    this.tools.replaceChildren(node("button", { type: "button", click: retry }, words.retry));
+  }
+}
