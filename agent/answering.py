@@ -1,0 +1,236 @@
+"""The answering step: from passages to sentences that stand, each with the passage it comes from.
+
+*One passage alone* (small models): each passage is put before the model by itself, after one answered and one refused
+example of prose and of a table. The probability that the reply begins as a refusal grades the passage; from the best
+one comes one sentence, out of the same prompt, so that the passage is read once. The citation is that passage by
+construction. Where a server gives no probabilities, the reply itself says whether it refuses.
+
+*Several passages* (capable models): one answer with the model's own marks, each sentence matched to what it names.
+
+In both, a sentence that the check does not pass is dropped, and with none left there is no answer.
+"""
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agent import prompts
+from agent.checking import check, passage_text, sounds_refused, speaks_of
+from agent.citations import Evidence, mark, marks, without_marks
+from agent.metered import MeteredChat
+from agent.passages import shown
+from agent.text import estimate_tokens, plain, sentences, terms
+from core.records import Language
+from core.text import language_of
+from inference.interfaces import Message
+
+# --- thresholds -----------------------------------------------------------------------------------------------------
+# Probabilities that the reply begins as a refusal. Fitted with tests/evals/answering.py on the sample handbook's
+# calibration questions (answerable, unanswerable, and answerable ones with the right document taken away) with
+# Qwen2.5-Coder-1.5B Q4 at temperature 0: refit them there for another model.
+
+# At most this: the passage states the answer, no further one is looked at.
+SURE: Final[dict[Language, float]] = {"en": 0.24, "zh": 0.25}
+# At most this: the sentence need not be held against the question's words.
+CERTAIN: Final = 0.05
+# More than this: the passage does not state the answer.
+GATE: Final[dict[Language, float]] = {"en": 0.24, "zh": 0.45}
+# The same for a capable model over several passages, where the examples' help is not needed.
+GATE_SEVERAL: Final = 0.50
+
+# Passages graded one at a time, and passages that a capable model answers over.
+ALONE_PASSAGES: Final = 3
+SEVERAL_PASSAGES: Final = 5
+# Most sentences of an answer from passages alone: each costs a call.
+MOST_SENTENCES: Final = 3
+
+_SENTENCE_TOKENS: Final = 80
+_SEVERAL_TOKENS: Final = 320
+# Tokens of a prompt that are neither passage nor question: labels and the chat template.
+_OVERHEAD: Final = 40
+
+_COMPOUND: Final = re.compile(
+    r"\b(and|or|as well as|both|each|respectively|compare|compared|difference|versus|vs)\b|[？?].*[？?]"
+    r"|和|与|及|以及|还有|分别|各|、|区别|或者"
+)
+_MARK_AFTER_STOP: Final = re.compile(r"([.!?。！？])\s*((?:\[\s*chunk\s*:[^\[\]\n]*\]\s*)+)", re.IGNORECASE)
+_LIST_MARKER: Final = re.compile(r"^(?:[-*•]|\d+[.)])\s+|^(?:Answer|答案|回答|答)\s*[:：]\s*")
+_ENDS: Final = (".", "!", "?", "。", "！", "？", "”", '"', ")", "）")
+
+
+@dataclass(frozen=True, slots=True)
+class Supported:
+    """A sentence that passed the check, and the handles of the passages that support it."""
+
+    text: str
+    handles: tuple[str, ...]
+
+
+class Answering:
+    """The answering step of one run over one question; grades are kept, so that no passage is read twice."""
+
+    def __init__(self, chat: MeteredChat, evidence: Evidence, language: Language, budget: int) -> None:
+        self._chat = chat
+        self._evidence = evidence
+        self._language = language
+        self._budget = budget
+        self.grades: dict[str, float] = {}
+
+    async def passes(self, question: str, handles: Sequence[str]) -> bool:
+        """Whether these passages state an answer, as far as the model can say without writing one."""
+        if not handles:
+            return False
+        if self._chat.traits.capable:
+            return await self._several_grade(question, handles) <= GATE_SEVERAL
+        async for _ in self._surest(question, handles):
+            return True
+        return False
+
+    async def answer(self, question: str, handles: Sequence[str]) -> AsyncIterator[Supported]:
+        """The sentences of the answer as they pass the check; none: nothing supports an answer."""
+        form = self._several if self._chat.traits.capable else self._alone
+        said: set[str] = set()
+        async for sentence in form(question, handles):
+            if sentence.text not in said:
+                said.add(sentence.text)
+                yield sentence
+
+    def _shown(self, question: str, handles: Sequence[str]) -> list[str]:
+        each = (self._budget - estimate_tokens(question) - _OVERHEAD) // max(len(handles), 1)
+        return [shown(hit, question, each) for hit in self._evidence.hits(handles)]
+
+    # --- one passage alone ------------------------------------------------------------------------------------------
+
+    def _alone_prompt(self, question: str, handle: str) -> list[Message]:
+        return prompts.alone(self._language, question, self._shown(question, [handle])[0])
+
+    async def grade(self, question: str, handle: str) -> float:
+        """Probability that one passage does not state the answer; 0 where the server gives no probabilities."""
+        if handle not in self.grades:
+            tokens = None
+            if self._chat.traits.logprobs:
+                tokens = await self._chat.first_token(self._alone_prompt(question, handle))
+            self.grades[handle] = starting_with(tokens or {}, prompts.REFUSING[self._language])
+        return self.grades[handle]
+
+    async def _surest(self, question: str, handles: Sequence[str]) -> AsyncIterator[str]:
+        """The passages that state an answer: each sure one as soon as it is found, then the others, best first."""
+        fair: list[tuple[float, str]] = []
+        for handle in handles[:ALONE_PASSAGES]:
+            refusing = await self.grade(question, handle)
+            if refusing <= SURE[self._language]:
+                yield handle
+            elif refusing <= GATE[self._language]:
+                fair.append((refusing, handle))
+        for _, handle in sorted(fair):
+            yield handle
+
+    async def _alone(self, question: str, handles: Sequence[str]) -> AsyncIterator[Supported]:
+        """One sentence from the surest passage; more only where the question asks for more than one thing and a
+        passage speaks of one that no sentence so far has."""
+        told: list[str] = []
+        async for handle in self._surest(question, handles):
+            if told and not self._adds(question, handle, told):
+                continue
+            sentence = await self._tell(question, handle)
+            if sentence is not None:
+                told.append(sentence)
+                yield Supported(sentence, (handle,))
+            if len(told) >= (MOST_SENTENCES if _COMPOUND.search(question) else 1):
+                return
+
+    def _adds(self, question: str, handle: str, told: Sequence[str]) -> bool:
+        missing = terms(question) - terms("\n".join(told))
+        return bool(missing & terms("\n".join(map(passage_text, self._evidence.hits([handle])))))
+
+    async def _tell(self, question: str, handle: str) -> str | None:
+        """One checked sentence from one passage alone."""
+        hit = self._evidence.hits([handle])[0]
+        prompt = self._alone_prompt(question, handle)
+        reply = await self._chat.complete(prompt, max_tokens=_SENTENCE_TOKENS, stop=("\n",))
+        pieces = whole_sentences(plain(reply.text), cut=reply.finish == "length")
+        if not pieces:
+            return None
+        sentence = finished(without_marks(pieces[0]), self._language)
+        # An answer in the passage's language instead of the asker's is no answer to them, and one from a passage that
+        # the model was not certain of must speak of what was asked.
+        certain = self.grades.get(handle, 1.0) <= CERTAIN
+        if language_of(sentence) != self._language or not (certain or speaks_of(sentence, question)):
+            return None
+        return sentence if check(sentence, passage_text(hit), question, hit.section_text).ok else None
+
+    # --- several passages, the model's own marks --------------------------------------------------------------------
+
+    def _several_prompt(self, question: str, handles: Sequence[str]) -> list[Message]:
+        best = handles[:SEVERAL_PASSAGES]
+        passages = [(mark(handle), text) for handle, text in zip(best, self._shown(question, best), strict=True)]
+        return prompts.several(self._language, question, passages)
+
+    async def _several_grade(self, question: str, handles: Sequence[str]) -> float:
+        if not self._chat.traits.logprobs:
+            return 0.0
+        tokens = await self._chat.first_token(self._several_prompt(question, handles))
+        return starting_with(tokens or {}, prompts.REFUSING["en"])
+
+    async def _several(self, question: str, handles: Sequence[str]) -> AsyncIterator[Supported]:
+        """Sentences as the model writes them, each once it is whole."""
+        best = handles[:SEVERAL_PASSAGES]
+        text, done = "", 0
+        async for token in self._chat.stream(self._several_prompt(question, handles), max_tokens=_SEVERAL_TOKENS):
+            text += token
+            # The last sentence may still be given a mark: it waits for what comes after it.
+            pieces = whole_sentences(plain(text), cut=False)
+            for piece in pieces[done:-1]:
+                if (supported := self.match(piece, question, best)) is not None:
+                    yield supported
+            done = max(done, len(pieces) - 1)
+        for piece in whole_sentences(plain(text), cut=True)[done:]:
+            if (supported := self.match(piece, question, best)) is not None:
+                yield supported
+
+    def match(self, piece: str, question: str, handles: Sequence[str]) -> Supported | None:
+        """A sentence with the passages that its marks name where these support it, else with the one that does best;
+        None when no passage does."""
+        named = [handle for handle in dict.fromkeys(marks(piece)) if self._evidence.get(handle) is not None]
+        sentence = finished(without_marks(piece), self._language)
+        supporting = tuple(handle for handle in named if self._share(sentence, question, [handle]) is not None)
+        if supporting:
+            return Supported(sentence, supporting)
+        if len(named) > 1 and self._share(sentence, question, named) is not None:
+            return Supported(sentence, tuple(named))
+        shares = [(self._share(sentence, question, [handle]), handle) for handle in handles]
+        scored = [(share, handle) for share, handle in shares if share is not None]
+        return Supported(sentence, (max(scored, key=lambda pair: pair[0])[1],)) if scored else None
+
+    def _share(self, sentence: str, question: str, handles: Sequence[str]) -> float | None:
+        """Share of the sentence's words that the passages hold together, None when the check fails."""
+        hits = self._evidence.hits(handles)
+        text, around = "\n".join(map(passage_text, hits)), "\n".join(hit.section_text for hit in hits)
+        verdict = check(sentence, text, question, around)
+        return verdict.share if verdict.ok else None
+
+
+def starting_with(tokens: Mapping[str, float], beginnings: Sequence[str]) -> float:
+    """Summed probability of the tokens that begin so, the space before them aside."""
+    return sum(share for token, share in tokens.items() if token.strip().startswith(tuple(beginnings)))
+
+
+def whole_sentences(text: str, *, cut: bool) -> list[str]:
+    """The sentences of a reply, each with its marks. Under `cut` an unfinished last one is left out, unless it is the
+    only one and short; a reply that begins as a refusal has none."""
+    moved = _MARK_AFTER_STOP.sub(lambda found: f" {found[2].strip()}{found[1]} ", text)
+    pieces = sentences(moved)
+    if pieces and (sounds_refused(pieces[0]) or pieces[0].startswith("NOT")) and not marks(pieces[0]):
+        return []
+    if cut and pieces and not pieces[-1].endswith(_ENDS):
+        pieces.pop()
+    return pieces
+
+
+def finished(sentence: str, language: Language) -> str:
+    """The sentence without a list marker or label before it, closed by a full stop."""
+    bare = _LIST_MARKER.sub("", sentence.strip()).strip()
+    if not bare or bare.endswith(_ENDS):
+        return bare
+    return bare.rstrip(",，;；:：") + ("。" if language == "zh" else ".")

@@ -1,0 +1,141 @@
+"""Citations: what a request may cite, under handles that only this request knows, and their numbers [n].
+
+Evidence is handed to a model under random handles made for the request, `[chunk:xxxxxx]`. A document is written
+before the request and so cannot hold one; text in it that looks like a mark is defused all the same.
+"""
+
+import re
+import secrets
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+from agent.text import sentences, terms
+from core.records import Citation, Hit
+
+MAX_CITATIONS: Final = 20
+_ALPHABET: Final = "abcdefghjkmnpqrstuvwxyz23456789"
+_HANDLE_LENGTH: Final = 6
+
+_MARK: Final = re.compile(r"\[\s*chunk\s*:([^\[\]\n]{1,200})\]", re.IGNORECASE)
+_HANDLE: Final = re.compile(rf"[a-z0-9]{{{_HANDLE_LENGTH}}}")
+_LOOKS_LIKE_MARK: Final = re.compile(r"(chunk)(?:\s*[:：﹕︰])+", re.IGNORECASE)
+_ANY_NUMBER: Final = re.compile(
+    r"\s*[\[［【〔⟦]\s*(?:\^|\s*来源\s*|\s*source\s*)?\s*[\d①-⑳⑴-⒇]+(?:\s*[,，、-]\s*\d+)*\s*[\]］】〕⟧]", re.I
+)
+_END: Final = re.compile(r"\s*([.!?。！？；;]*)\s*\Z")
+
+
+def defuse(text: str) -> str:
+    """A document's text with everything that could pass for a mark made harmless. Applying it twice changes nothing."""
+    return _LOOKS_LIKE_MARK.sub(r"\1 ", text)
+
+
+def mark(handle: str) -> str:
+    """The mark under which a passage is shown to the model."""
+    return f"[chunk:{handle}]"
+
+
+def marks(text: str) -> list[str]:
+    """Handles that a text's marks name, in order; whether they exist is for Evidence to say."""
+    return [handle for found in _MARK.finditer(text) for handle in _HANDLE.findall(found[1].casefold())]
+
+
+def without_marks(text: str) -> str:
+    """The text without marks and without bracketed numbers of any look: every [n] in an answer is ours."""
+    return " ".join(_ANY_NUMBER.sub("", _MARK.sub("", text)).split())
+
+
+class Evidence:
+    """The hits of one request under their handles, in the order found. One lock: tools run in parallel."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._hits: dict[str, Hit] = {}
+        self._handles: dict[tuple[str, int], str] = {}
+        self.batches: list[tuple[str, ...]] = []
+
+    def add(self, hits: Sequence[Hit]) -> tuple[str, ...]:
+        """Issue a handle for each hit (a chunk keeps the one it has) and remember them as one batch."""
+        with self._lock:
+            batch = tuple(self._issue(hit) for hit in hits)
+            self.batches.append(batch)
+            return batch
+
+    def _issue(self, hit: Hit) -> str:
+        key = (str(hit.document_id), hit.chunk_id)
+        if key not in self._handles:
+            handle = "".join(secrets.choice(_ALPHABET) for _ in range(_HANDLE_LENGTH))
+            while handle in self._hits:
+                handle = "".join(secrets.choice(_ALPHABET) for _ in range(_HANDLE_LENGTH))
+            self._handles[key] = handle
+            self._hits[handle] = hit
+        return self._handles[key]
+
+    def get(self, handle: str) -> Hit | None:
+        """The hit that this request issued the handle for, None for any other handle."""
+        return self._hits.get(handle)
+
+    def hits(self, handles: Sequence[str]) -> list[Hit]:
+        """The hits of known handles, in the order asked for."""
+        return [self._hits[handle] for handle in handles if handle in self._hits]
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+
+class Numbering:
+    """Hands out [n] in order of first appearance, at most MAX_CITATIONS; unknown handles get none."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._lock = threading.Lock()
+        self._citations: dict[str, Citation] = {}
+
+    def cite(self, handle: str, sentence: str) -> int | None:
+        """The number of a handle; `sentence` chooses the passage that is quoted when it is new."""
+        hit = self._evidence.get(handle)
+        if hit is None:
+            return None
+        with self._lock:
+            if handle not in self._citations:
+                if len(self._citations) >= MAX_CITATIONS:
+                    return None
+                self._citations[handle] = _citation(len(self._citations) + 1, hit, sentence)
+            return self._citations[handle].n
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """What was cited, by number."""
+        return tuple(self._citations.values())
+
+
+def _citation(n: int, hit: Hit, sentence: str) -> Citation:
+    return Citation(
+        n=n,
+        chunk_id=hit.chunk_id,
+        document_id=hit.document_id,
+        document=hit.path,
+        title=hit.title,
+        heading_path=hit.heading_path,
+        page=hit.page,
+        quote=quote(hit.text, sentence),
+    )
+
+
+def quote(passage: str, sentence: str) -> str:
+    """The sentence or row of a passage that comes nearest to an answer's sentence, verbatim."""
+    wanted = terms(sentence)
+    pieces = sentences(passage)
+    return max(pieces, key=lambda piece: len(wanted & terms(piece)), default=passage)
+
+
+def with_numbers(sentence: str, numbers: Sequence[int]) -> str:
+    """The sentence with its [n] before the closing punctuation: `... per night [1].`"""
+    shown = "".join(f"[{n}]" for n in dict.fromkeys(numbers))
+    if not shown:
+        return sentence
+    end = _END.search(sentence)
+    body, stop = (sentence[: end.start()], end[1]) if end else (sentence, "")
+    space = "" if stop and stop[0] in "。！？；" else " "
+    return f"{body}{space}{shown}{stop}"

@@ -1,0 +1,98 @@
+"""What the tests of the agent share: hits out of nothing, a retriever over them, a run, and its events."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from agent.ask import stream
+from agent.metered import MeteredChat
+from agent.routing import Mode
+from agent.run import Run
+from core.records import Event, Hit, Scores
+from core.settings import Settings
+from core.text import language_of
+from policy.egress import Policy
+from tests.fakes.chat import ScriptedChat
+
+SETTINGS = Settings.load()
+SURE = {"The": 0.97, "NOT": 0.01}
+UNSURE = {"The": 0.80, "NOT": 0.20}
+REFUSES = {"NOT": 0.95, "The": 0.02}
+SURE_ZH = {"每": 0.99, "未": 0.001}
+REFUSES_ZH = {"未": 0.95}
+
+
+def hit(text: str, *, title: str = "Travel policy", chunk: int = 1, heading: Sequence[str] = (), **fields: Any) -> Hit:
+    """A hit as search would return it."""
+    values: dict[str, Any] = {
+        "rank": chunk,
+        "chunk_id": chunk,
+        "document_id": uuid5(NAMESPACE_URL, title),
+        "title": title,
+        "path": f"{title}.md",
+        "collection": "handbook",
+        "heading_path": tuple(heading),
+        "page": None,
+        "text": text,
+        "section_text": text,
+        "kind": "text",
+        "effective_from": None,
+        "effective_to": None,
+        "updated_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "scores": Scores(0.9, 3.0, 1.0),
+    }
+    return Hit(**(values | fields))
+
+
+class FakeRetriever:
+    """Finds what it was given: the same hits for every query, or by query. `queries` lists what was searched."""
+
+    def __init__(self, hits: Sequence[Hit] | Mapping[str, Sequence[Hit]], fault: Exception | None = None) -> None:
+        self.hits = hits
+        self.fault = fault
+        self.queries: list[str] = []
+
+    async def find(self, query: str) -> list[Hit]:
+        self.queries.append(query)
+        if self.fault is not None and len(self.queries) > 1:
+            raise self.fault
+        return list(self.hits.get(query, ()) if isinstance(self.hits, Mapping) else self.hits)
+
+    async def read(self, hit: Hit) -> str:
+        return f"before\n{hit.text}\nafter"
+
+
+def make_run(
+    chat: ScriptedChat,
+    hits: Sequence[Hit] | Mapping[str, Sequence[Hit]] = (),
+    question: str = "How much is the hotel cap in Shanghai?",
+    *,
+    mode: Mode = "auto",
+    settings: Settings = SETTINGS,
+    retriever: FakeRetriever | None = None,
+    policy: Policy | None = None,
+) -> Run:
+    """A run over fakes; needs a running loop."""
+    return Run(
+        question=question,
+        mode=mode,
+        language=language_of(question),
+        settings=settings,
+        policy=policy or Policy.of(settings),
+        chat=MeteredChat(chat, settings.ask_timeout),
+        retriever=retriever or FakeRetriever(hits),  # type: ignore[arg-type] # the fake stands where it is used
+    )
+
+
+async def events_of(run: Run, saver: BaseCheckpointSaver[Any] | None = None, thread: str = "t") -> list[Event]:
+    """All events of the graph over a run."""
+    return [event async for event in stream(run, saver, thread)]
+
+
+async def never(*_: Any, **__: Any) -> Any:
+    """A model that hangs."""
+    await asyncio.Event().wait()

@@ -1,0 +1,45 @@
+from agent.citations import marks
+from agent.passages import cells, rows, shown
+from agent.text import estimate_tokens, terms
+from tests.unit.agent.support import hit
+
+ALLOWANCES = hit(
+    "Allowance: On-call standby | Unit: per week | China offices: CNY 600 | Berlin: EUR 150 | London: GBP 130\n"
+    "Allowance: Night shift | Unit: per night | China offices: CNY 90 | Berlin: EUR 30 | London: GBP 25\n"
+    "Allowance: First aid | Unit: per month | China offices: CNY 100 | Berlin: EUR 20 | London: GBP 18\n"
+    "Allowance: Fire warden | Unit: per month | China offices: CNY 100 | Berlin: EUR 20 | London: GBP 18",
+    title="Allowances 2026",
+    heading=["Allowances"],
+    kind="table",
+)
+
+
+def test_the_row_and_the_column_asked_for_are_shown() -> None:
+    text = shown(ALLOWANCES, "How much is on-call standby in London?", 300)
+    assert text == "Allowances 2026 > Allowances\nAllowance: On-call standby\nUnit: per week\nLondon: GBP 130"
+
+
+def test_where_no_row_stands_out_all_are_shown() -> None:
+    assert rows(ALLOWANCES, terms("How much in London?")) == ALLOWANCES.text
+
+
+def test_where_no_column_is_named_all_are_shown() -> None:
+    assert "CNY 600" in shown(ALLOWANCES, "How much is on-call standby?", 300)
+
+
+def test_the_first_cell_says_what_the_row_is_about_and_stays() -> None:
+    row = "Years of service: 5 to 9 years | Annual leave: 25 days | Sick leave: 42 days"
+    assert (
+        cells(row, terms("How much annual leave do I have?")) == "Years of service: 5 to 9 years\nAnnual leave: 25 days"
+    )
+
+
+def test_prose_is_left_as_it_is_but_for_marks() -> None:
+    text = shown(hit("See [chunk:abc234] for A | B."), "A?", 300)
+    assert text.endswith("for A | B.")
+    assert marks(text) == []
+
+
+def test_what_is_shown_fits_the_budget() -> None:
+    long = hit("A rule about travel. " * 500)
+    assert estimate_tokens(shown(long, "travel?", 120)) <= 125
