@@ -21,6 +21,9 @@ Mode = Literal["hybrid", "vector", "bm25"]
 
 # Length of either list before they are fused; its last score is the zero of the normalised one.
 DEPTH: Final = 100
+# How far the weight of words moves from a half, at most, towards the list that is surer of its first document. Chosen
+# on XQuAD (en, zh) and a company handbook, where it gains up to a point of MRR over equal weights; 0 is equal weights.
+SURENESS: Final = 0.4
 # Under a filter that leaves fewer chunks than this, vectors are compared one by one even where there is an index.
 EXACT_BELOW: Final = 30_000
 SECTION_CHARACTERS: Final = 1500
@@ -42,8 +45,9 @@ async def search(
     """The best chunks, best first, among what the principal may read and what is in force on `as_of` (default today).
 
     `vector` is the query's, of shape (dimension,) and unit length; None means by words alone. Scores are fused
-    convexly: each list's scores from its best (1) to its 100th (0), half and half; across languages .15 to .85. A list
-    that is empty leaves its weight to the other. Raises EmbeddingSetMismatch.
+    convexly: each list's scores from its best (1) to its 100th (0), half and half, more for the list that is surer of its
+    first document; across languages words keep three tenths of their weight. A list that is empty leaves its weight to
+    the other. Raises EmbeddingSetMismatch.
     """
     wanted = None if mode == "bm25" or vector is None else HalfVector(vector)
     terms = {} if mode == "vector" else lexical.query_vector(query)
@@ -62,6 +66,7 @@ async def search(
             weights=list(terms.values()),
             language=language_of(query),
             depth=DEPTH,
+            sureness=SURENESS,
             exact_below=EXACT_BELOW,
             limit=min(limit, 2 * DEPTH),
             reach=_SECTION_REACH,

@@ -25,37 +25,48 @@ WITH readable AS MATERIALIZED (
     JOIN lex_term t ON t.tenant_id = %(tenant)s AND t.term = u.term AND t.df > 0
     JOIN lex_stat s ON s.tenant_id = %(tenant)s
 ), lexical AS MATERIALIZED (
-    SELECT x.chunk_id, x.score FROM (
-        SELECT l.chunk_id, -(l.w <#> (SELECT q.w FROM query q)) AS score FROM lex_doc l
+    SELECT x.chunk_id, x.document_id, x.score FROM (
+        SELECT l.chunk_id, l.document_id, -(l.w <#> (SELECT q.w FROM query q)) AS score FROM lex_doc l
         WHERE l.tenant_id = %(tenant)s AND (l.document_id IN (SELECT r.id FROM readable r)) IS TRUE
           AND (SELECT q.w FROM query q) IS NOT NULL
         OFFSET 0) x
     WHERE x.score > 0 ORDER BY x.score DESC, x.chunk_id LIMIT %(depth)s
 ), nearest AS MATERIALIZED (
     -- `+ 0` keeps the planner from the index; `IS TRUE` keeps the filter a hash probe, so that the index keeps its order.
-    (SELECT e.chunk_id, -((e.v <#> %(vector)s::halfvec) + 0) AS score FROM embeddings e
+    (SELECT e.chunk_id, e.document_id, -((e.v <#> %(vector)s::halfvec) + 0) AS score FROM embeddings e
      WHERE e.tenant_id = %(tenant)s AND e.embedder_id = %(embedder)s
        AND (e.document_id IN (SELECT r.id FROM readable r)) IS TRUE
        AND (SELECT a.comparable AND a.exact FROM active a)
      ORDER BY (e.v <#> %(vector)s::halfvec) + 0, e.chunk_id LIMIT %(depth)s)
     UNION ALL
-    (SELECT e.chunk_id, -(e.v::halfvec({dimension}) <#> %(vector)s::halfvec({dimension})) AS score FROM embeddings e
+    (SELECT e.chunk_id, e.document_id, -(e.v::halfvec({dimension}) <#> %(vector)s::halfvec({dimension})) AS score
+     FROM embeddings e
      WHERE e.tenant_id = %(tenant)s AND e.embedder_id = %(embedder)s
        AND (e.document_id IN (SELECT r.id FROM readable r)) IS TRUE
        AND (SELECT a.comparable AND NOT a.exact FROM active a)
      ORDER BY e.v::halfvec({dimension}) <#> %(vector)s::halfvec({dimension}) LIMIT %(depth)s)
 ), lexical_range AS (
     -- A list shorter than the depth has met every match: the next score would have been 0.
-    SELECT max(score) AS high, CASE WHEN count(*) < %(depth)s THEN 0 ELSE min(score) END AS low FROM lexical
+    SELECT max(score) AS high, CASE WHEN count(*) < %(depth)s THEN 0 ELSE min(score) END AS low,
+           (SELECT max(l.score) FROM lexical l GROUP BY l.document_id ORDER BY 1 DESC OFFSET 1 LIMIT 1) AS second
+    FROM lexical
 ), nearest_range AS (
-    SELECT max(score) AS high, min(score) AS low FROM nearest
+    SELECT max(score) AS high, min(score) AS low,
+           (SELECT max(n.score) FROM nearest n GROUP BY n.document_id ORDER BY 1 DESC OFFSET 1 LIMIT 1) AS second
+    FROM nearest
+), balance AS (
+    -- The list that is surer of its first document (how far the second stays behind, 0 to 1) weighs more.
+    SELECT CASE WHEN v.high IS NULL THEN 1 WHEN l.high IS NULL THEN 0
+                ELSE least(0.9, greatest(0.1, 0.5 + %(sureness)s
+                    * (coalesce((l.high - coalesce(l.second, l.low)) / nullif(l.high - l.low, 0), 0)
+                       - coalesce((v.high - coalesce(v.second, v.low)) / nullif(v.high - v.low, 0), 0)))) END AS words
+    FROM lexical_range l CROSS JOIN nearest_range v
 ), fused AS (
     SELECT chunk_id, v.score AS vector, l.score AS bm25,
            CASE WHEN v.score IS NULL THEN 0 WHEN vr.high > vr.low THEN (v.score - vr.low) / (vr.high - vr.low) ELSE 1 END
                AS by_vector,
            CASE WHEN l.score IS NULL THEN 0 WHEN lr.high > lr.low THEN (l.score - lr.low) / (lr.high - lr.low) ELSE 1 END
-               AS by_words,
-           CASE WHEN vr.high IS NULL THEN 1 WHEN lr.high IS NULL THEN 0 ELSE 0.5 END AS words_weight
+               AS by_words
     FROM nearest v FULL JOIN lexical l USING (chunk_id)
     CROSS JOIN lexical_range lr CROSS JOIN nearest_range vr
 ), ranked AS (
@@ -64,8 +75,8 @@ WITH readable AS MATERIALIZED (
     FROM fused f
     JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = f.chunk_id
     -- Across languages words say little: they keep three tenths of their weight, the vector takes the rest.
-    CROSS JOIN LATERAL (SELECT CASE WHEN f.words_weight = 0.5 AND c.language <> %(language)s THEN 0.15
-                                    ELSE f.words_weight END AS weight) guarded
+    CROSS JOIN LATERAL (SELECT CASE WHEN b.words < 1 AND c.language <> %(language)s THEN 0.3 * b.words
+                                    ELSE b.words END AS weight FROM balance b) guarded
     ORDER BY score DESC, f.vector DESC NULLS LAST, f.bm25 DESC NULLS LAST, f.chunk_id
     LIMIT %(limit)s
 )

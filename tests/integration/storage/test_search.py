@@ -79,6 +79,21 @@ async def test_fusion_is_convex_over_normalised_scores(
     assert [hit.rank for hit in hits] == [1, 2, 3]
 
 
+async def test_the_list_that_is_surer_of_its_first_document_weighs_more(
+    database: Database, tenant: Tenant, principal: Principal
+) -> None:
+    """Only one document holds the word, while the vectors hardly tell the first two apart: words get .9 at most."""
+    await fill(database, tenant.id, "words.md", ["leave"], vectors=np.stack([unit(0.9, 0.1)]))
+    await fill(database, tenant.id, "vectors.md", ["absence"], vectors=np.stack([unit(1)]))
+    await fill(database, tenant.id, "neither.md", ["nothing"], vectors=np.stack([unit(0, 1)]))
+    first, second, last = await find(database, principal, "leave", vector=unit(1))
+    assert (first.text, second.text, last.text) == ("leave", "absence", "nothing")
+    weight = 1 - second.scores.fused
+    assert weight == pytest.approx(0.5 + search.SURENESS * (1 - (1 - (first.scores.vector or 0))), abs=2e-3)
+    assert weight > 0.85
+    assert last.scores.fused == 0
+
+
 async def test_across_languages_words_weigh_less(database: Database, tenant: Tenant, principal: Principal) -> None:
     """The Chinese chunk shares a code with the English question, the English one shares its meaning."""
     vectors = np.stack([unit(1), unit(0.2, 1), unit(0, 1)])

@@ -1,0 +1,66 @@
+# `make demo` and `make test` need Python 3.11 or newer, git and a package registry; nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CONSTRAINTS := deploy/constraints.txt
+CORPUS ?= deploy/demo/handbook
+RUN := $(VENV)/.installed
+DEVELOP := $(VENV)/.installed-for-development
+
+.PHONY: help demo models serve test lint eval-retrieval bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo            set everything up, read the sample handbook, answer four questions with sources"
+	@echo "make serve           open the page of the demo in a browser (Ctrl-C stops)"
+	@echo "make models          fetch the embedded models (demo and test do so themselves)"
+	@echo "make test            linters, types and all tests"
+	@echo "make lint            linters and types only"
+	@echo "make eval-retrieval  measure search on public questions, results under docs/benchmarks/"
+	@echo "make bench           measure speed, results under docs/benchmarks/"
+	@echo "make clean           remove .venv and caches (the data under .intramuros/ stays)"
+
+demo: $(RUN)
+	@$(BIN)/intramuros demo
+
+serve: $(RUN)
+	@$(BIN)/intramuros serve
+
+models: $(RUN)
+	@$(BIN)/intramuros models pull
+
+test: lint models
+	$(BIN)/python -m pytest
+
+lint: $(DEVELOP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+eval-retrieval: models
+	@$(BIN)/python -m tests.evals
+
+bench: models
+	$(BIN)/python -m tests.bench.bench_embedder | tee docs/benchmarks/embedder.json
+	$(BIN)/python -m tests.bench.bench_ingest $(CORPUS) --json docs/benchmarks/parsing.json
+	$(BIN)/python -m tests.bench.bench_answers | tee docs/benchmarks/answers.json
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "error: $(PYTHON) is older than 3.11. Name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(RUN): pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
+	@echo "Installing into $(VENV) (once, a few minutes) ..."
+	@$(PIP) install --no-compile --editable '.[embedded]' --constraint $(CONSTRAINTS)
+	@touch $@
+
+$(DEVELOP): pyproject.toml $(CONSTRAINTS) | $(RUN)
+	@echo "Installing the tools for development ..."
+	@$(PIP) install --no-compile --editable '.[embedded,dev]' --constraint $(CONSTRAINTS)
+	@touch $@

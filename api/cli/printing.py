@@ -1,0 +1,198 @@
+"""Answers, sources and hits as a person reads them in a terminal or a file, in the asker's language."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.console import clean, measure, one_line
+from api.cli.wrapping import wrap
+from core.records import Answer, Hit, Language, Outcome
+from core.text import language_of
+
+INDENT = 4
+# Characters of a quoted passage; the whole stands in the document, a citation shows where to look.
+QUOTE = 280
+# Passages that a refusal shows.
+NEAREST = 3
+# Keeps a step's name and its seconds on one line; printed as a space.
+NO_BREAK = "\u2423"
+
+WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "sources": "Sources",
+        "nearest": "Nearest passages",
+        "page": "page {page}",
+        "asked as": "understood as: {question}",
+        "calls": "{calls} model calls",
+        "one call": "1 model call",
+        "incomplete": "This answer was cut short.",
+        "total": "total",
+        "condense": "understanding",
+        "search": "searching",
+        "grade": "judging",
+        "rewrite": "rewording",
+        "agent": "exploring",
+        "answer": "answering",
+    },
+    "zh": {
+        "sources": "来源",
+        "nearest": "最接近的段落",
+        "page": "第 {page} 页",
+        "asked as": "理解为：{question}",
+        "calls": "调用模型 {calls} 次",
+        "one call": "调用模型 1 次",
+        "incomplete": "回答未完成。",
+        "total": "共",
+        "condense": "理解",
+        "search": "检索",
+        "grade": "判断",
+        "rewrite": "改写",
+        "agent": "探查",
+        "answer": "作答",
+    },
+}
+
+
+def show_answer(console: Console, answer: Answer) -> None:
+    """The answer with its [n], then its numbered sources (a refusal: the nearest passages), then the time it took."""
+    show_body(console, answer.answer)
+    show_evidence(console, answer)
+
+
+def show_evidence(console: Console, answer: Answer) -> None:
+    """Everything below an answer's text."""
+    words = WORDS[answer.language]
+    if answer.notice or answer.outcome is Outcome.INCOMPLETE:
+        console.print()
+        _paragraph(console, one_line(answer.notice or words["incomplete"]), style="yellow")
+    if answer.citations:
+        _heading(console, words["sources"])
+        for citation in answer.citations:
+            _title(console, f"[{citation.n}]", citation.title, citation.heading_path, citation.page, words)
+            _paragraph(console, one_line(citation.document), style="dim")
+            _paragraph(console, f"“{shorten(citation.quote)}”", style="italic")
+    elif answer.outcome is Outcome.REFUSED and answer.nearest:
+        _heading(console, words["nearest"])
+        for hit in answer.nearest[:NEAREST]:
+            _title(console, "·", hit.title, hit.heading_path, hit.page, words)
+            _paragraph(console, one_line(hit.path), style="dim")
+    console.print()
+    for line in footer(answer):
+        _paragraph(console, line, style="dim")
+
+
+def show_body(console: Console, text: str) -> None:
+    """An answer's text, wrapped and indented, with its marks picked out."""
+    for line in _body_lines(console, text):
+        _body_line(console, line)
+
+
+class Stream:
+    """An answer's text as it comes, a line as soon as it is full. A full line never changes: see `wrap`."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._text = ""
+        self._shown = 0
+
+    def write(self, text: str) -> None:
+        """Take the next piece and show the lines that it completes."""
+        self._text += text
+        # A mark that has only begun will move to the line of its word.
+        settled = re.sub(r"\s*\[\d*$", "", self._text)
+        self._show(_body_lines(self._console, settled)[:-1])
+
+    def end(self, answer: str) -> None:
+        """Show what is left; `answer` is the whole, of which nothing may have been streamed."""
+        if clean(answer).strip() != clean(self._text).strip():
+            # The pieces and the whole differ only when the turn was cut short: the whole is what counts.
+            self._show(_body_lines(self._console, self._text) if self._text.strip() else [])
+            self._text, self._shown = answer, 0
+        self._show(_body_lines(self._console, self._text))
+
+    def _show(self, lines: Sequence[str]) -> None:
+        for line in lines[self._shown :]:
+            _body_line(self._console, line)
+        self._shown = max(self._shown, len(lines))
+
+
+def _body_lines(console: Console, text: str) -> list[str]:
+    return wrap(clean(text).strip(), measure(console) - INDENT)
+
+
+def _body_line(console: Console, line: str) -> None:
+    shown = Text(line)
+    shown.highlight_regex(r"\[\d+\]", "bold cyan")
+    console.print(Text.assemble(" " * INDENT, shown) if line else Text(), soft_wrap=True)
+
+
+def show_question(console: Console, text: str) -> None:
+    """A question as a heading."""
+    first, *rest = wrap(one_line(text), measure(console) - INDENT)
+    console.print(Text.assemble(("?".ljust(INDENT), "bold cyan"), (first, "bold")), soft_wrap=True)
+    for line in rest:
+        console.print(Text(" " * INDENT + line, style="bold"), soft_wrap=True)
+    console.print()
+
+
+def footer(answer: Answer) -> list[str]:
+    """How the question was understood where that differs from what was asked, and how long each step took."""
+    words = WORDS[answer.language]
+    steps = [f"{words.get(step, step)} {seconds:.1f} s" for step, seconds in answer.timings.items()]
+    calls = words["one call"] if answer.model_calls == 1 else words["calls"].format(calls=answer.model_calls)
+    lines = [" · ".join(part.replace(" ", NO_BREAK) for part in (*steps, calls))]
+    if answer.standalone_question.strip() not in ("", answer.question.strip()):
+        lines.insert(0, words["asked as"].format(question=one_line(answer.standalone_question)))
+    return lines
+
+
+def show_hits(console: Console, hits: Sequence[Hit]) -> None:
+    """Search hits by rank: where, scores, and the passage."""
+    for hit in hits:
+        scores = {"fused": hit.scores.fused, "vector": hit.scores.vector, "bm25": hit.scores.bm25}
+        shown = " · ".join(f"{name} {value:.2f}" for name, value in scores.items() if value is not None)
+        _title(console, str(hit.rank), hit.title, hit.heading_path, hit.page, WORDS[language_of(hit.text)])
+        _paragraph(console, f"{one_line(hit.path)}   {shown}", style="dim")
+        _paragraph(console, shorten(hit.text))
+        console.print()
+
+
+def shorten(text: str, length: int = QUOTE) -> str:
+    """A passage on one line, cut at `length` characters with an ellipsis."""
+    line = one_line(text)
+    return line if len(line) <= length else line[:length].rstrip() + " …"
+
+
+def _title(
+    console: Console,
+    mark: str,
+    title: str,
+    heading_path: Sequence[str],
+    page: int | None,
+    words: Mapping[str, str],
+) -> None:
+    where = " › ".join(one_line(heading) for heading in heading_path)
+    parts = [one_line(title), *([where] if where else []), *([_page(page, words)] if page else [])]
+    first, *rest = (line.replace(NO_BREAK, " ") for line in wrap(" · ".join(parts), measure(console) - INDENT))
+    # A title that had to be folded is bold no further than its first line: the eye looks for it there.
+    end = min(len(parts[0]), len(first))
+    line = Text.assemble((mark.ljust(INDENT), "bold cyan"), (first[:end], "bold"), first[end:])
+    console.print(line, soft_wrap=True)
+    for line_of_rest in rest:
+        console.print(Text(" " * INDENT + line_of_rest), soft_wrap=True)
+
+
+def _page(page: int, words: Mapping[str, str]) -> str:
+    return words["page"].format(page=page).replace(" ", NO_BREAK)
+
+
+def _paragraph(console: Console, text: str, style: str = "") -> None:
+    for line in wrap(text, measure(console) - INDENT):
+        console.print(Text.assemble(" " * INDENT, (line.replace(NO_BREAK, " "), style)), soft_wrap=True)
+
+
+def _heading(console: Console, text: str) -> None:
+    console.print()
+    _paragraph(console, text, style="bold")

@@ -1,0 +1,166 @@
+"""How well search finds the document that answers a question, for vectors alone, BM25 alone and both fused.
+
+No language model takes part. A question's rank is that of its document: the best of its chunks counts, chunks of
+documents already seen do not move the others down.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from core.errors import InvalidRequest
+from core.records import Hit, Principal
+from storage.database import Database
+from storage.search import search
+
+if TYPE_CHECKING:
+    # Its import brings LangChain along, which takes a second that no other command needs to wait for.
+    from inference.interfaces import Embedder
+
+Mode = Literal["vector", "bm25", "hybrid"]
+MODES: Final[tuple[Mode, ...]] = ("vector", "bm25", "hybrid")
+# Chunks asked for, so that ten different documents are among them even where one document has several that fit.
+DEPTH: Final = 50
+Advance = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the end of the path of the document that answers it."""
+
+    question: str
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Shares of questions whose document is first, among the first 5 and 10; mean reciprocal rank. All 0 to 1."""
+
+    hit_1: float
+    hit_5: float
+    hit_10: float
+    mrr: float
+
+    @classmethod
+    def of(cls, ranks: Sequence[int | None]) -> "Score":
+        """From each question's rank, counted from 1, None where its document was not found."""
+        total = len(ranks) or 1
+        found = [rank for rank in ranks if rank is not None]
+
+        def within(cut: int) -> float:
+            return sum(rank <= cut for rank in found) / total
+
+        return cls(within(1), within(5), within(10), sum(1 / rank for rank in found) / total)
+
+    def as_json(self) -> dict[str, float]:
+        """Named as they are published."""
+        return {"hit@1": self.hit_1, "hit@5": self.hit_5, "hit@10": self.hit_10, "mrr": self.mrr}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Scores by mode, and the rank of each question's document in each mode, in the order of the questions."""
+
+    questions: tuple[Question, ...]
+    ranks: Mapping[Mode, tuple[int | None, ...]]
+    embedder: str
+    seconds: float
+
+    @property
+    def scores(self) -> dict[Mode, Score]:
+        """Scores by mode."""
+        return {mode: Score.of(ranks) for mode, ranks in self.ranks.items()}
+
+    @property
+    def missed(self) -> list[Question]:
+        """Questions whose document the fused search does not show among the first ten."""
+        ranks = self.ranks["hybrid"]
+        return [asked for asked, rank in zip(self.questions, ranks, strict=True) if rank is None or rank > 10]
+
+    def as_json(self) -> dict[str, Any]:
+        """One object: counts, speed, scores by mode, and the questions missed."""
+        return {
+            "questions": len(self.questions),
+            "embedder": self.embedder,
+            "questions_per_second": round(len(self.questions) / self.seconds, 1) if self.seconds else None,
+            "modes": {mode: _rounded(score.as_json()) for mode, score in self.scores.items()},
+            "missed": [asdict(question) for question in self.missed],
+        }
+
+
+def load(path: Path) -> list[Question]:
+    """Questions of a JSON Lines file, blank lines skipped. Raises InvalidRequest naming file and line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{path} cannot be read: {error}. Give a UTF-8 file of JSON lines") from error
+    questions = [_question(line, f"{path}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
+    if not questions:
+        raise InvalidRequest(f'{path} holds no question. Each line is {{"question": "...", "document": "..."}}')
+    return questions
+
+
+async def evaluate(
+    db: Database,
+    principal: Principal,
+    embedder: "Embedder",
+    questions: Sequence[Question],
+    *,
+    collections: Sequence[str] | None = None,
+    advance: Advance = lambda done, total, item: None,
+) -> Report:
+    """Search each question in every mode. Errors: those of the embedder and of storage.search."""
+    ranks: dict[Mode, list[int | None]] = {mode: [] for mode in MODES}
+    started = perf_counter()
+    for done, asked in enumerate(questions, 1):
+        vector = await embedder.embed_query(asked.question)
+        find = partial(
+            search, db, principal, asked.question, vector,
+            embedder_id=embedder.id, collections=collections, limit=DEPTH,
+        )  # fmt: skip
+        found = await asyncio.gather(*(find(mode=mode) for mode in MODES))
+        for mode, hits in zip(MODES, found, strict=True):
+            ranks[mode].append(rank(hits, asked.document))
+        advance(done, len(questions), asked.document)
+    frozen = {mode: tuple(found) for mode, found in ranks.items()}
+    return Report(tuple(questions), frozen, embedder.id, perf_counter() - started)
+
+
+def rank(hits: Sequence[Hit], document: str) -> int | None:
+    """The rank, from 1, of the first document whose path ends with `document`, counting documents, not chunks."""
+    paths = list(dict.fromkeys(hit.path for hit in hits))
+    return next((place for place, path in enumerate(paths, 1) if ends_with(path, document)), None)
+
+
+def ends_with(path: str, end: str) -> bool:
+    """Whether a path ends with these whole components: `b/c.md` is the end of `a/b/c.md`, not of `a/bb/c.md`."""
+    return ("/" + path).endswith("/" + end.strip("/"))
+
+
+def _question(line: str, where: str) -> Question:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise InvalidRequest(f"{where}: not JSON ({error}). Each line is one JSON object") from error
+    return Question(_text(row, "question", where), _text(row, "document", where))
+
+
+def _text(row: Any, key: str, where: str) -> str:
+    value = row.get(key) if isinstance(row, dict) else None
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidRequest(f'{where}: "{key}" must be a text that is not empty')
+    return value
+
+
+def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+    return {key: round(value, 4) for key, value in values.items()}
+
+
+def unknown(paths: Sequence[str], questions: Sequence[Question]) -> list[Question]:
+    """Questions whose document is not among the stored ones: mistakes in the file, or documents not yet ingested."""
+    return [asked for asked in questions if not any(ends_with(path, asked.document) for path in paths)]

@@ -1,0 +1,1 @@
+"""Answering on the sample handbook: `python -m tests.evals.answering`."""

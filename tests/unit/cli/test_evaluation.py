@@ -1,0 +1,69 @@
+"""The arithmetic of retrieval evaluation, and its file format."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api import evaluation
+from api.evaluation import Question, Score
+from core.errors import InvalidRequest
+from tests.unit.cli.records import hit
+
+
+def test_scores_of_known_ranks() -> None:
+    score = Score.of([1, 3, None, 8, 20])
+    assert (score.hit_1, score.hit_5, score.hit_10) == (0.2, 0.4, 0.6)
+    assert score.mrr == pytest.approx((1 + 1 / 3 + 1 / 8 + 1 / 20) / 5)
+
+
+def test_rank_counts_documents_not_chunks() -> None:
+    hits = [hit(1, "a/x.md"), hit(2, "a/x.md"), hit(3, "a/y.md"), hit(4, "a/x.md"), hit(5, "a/z.md")]
+    assert evaluation.rank(hits, "z.md") == 3
+    assert evaluation.rank(hits, "absent.md") is None
+
+
+def test_the_end_of_a_path_is_whole_components() -> None:
+    assert evaluation.ends_with("handbook/en/leave.md", "en/leave.md")
+    assert evaluation.ends_with("leave.md", "leave.md")
+    assert not evaluation.ends_with("handbook/en/sick-leave.md", "leave.md")
+
+
+def test_unknown_documents_are_named() -> None:
+    known, stray = Question("q", "b.md"), Question("r", "c.md")
+    assert evaluation.unknown(["a/b.md"], [known, stray]) == [stray]
+
+
+def test_load_skips_blank_lines(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text('{"question": "那住宿费呢？", "document": "a.md"}\n\n', encoding="utf-8")
+    assert evaluation.load(file) == [Question("那住宿费呢？", "a.md")]
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["not json", "[1]", '{"question": "q"}', '{"question": "", "document": "a"}', '{"question": "q", "document": 1}'],
+)
+def test_a_bad_row_is_named_by_its_line(tmp_path: Path, row: str) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text('{"question": "q", "document": "a.md"}\n' + row + "\n", encoding="utf-8")
+    with pytest.raises(InvalidRequest, match=r"q\.jsonl, line 2: "):
+        evaluation.load(file)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe", b"\n"])
+def test_an_unusable_file_is_named(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "q.jsonl"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InvalidRequest, match=r"q\.jsonl"):
+        evaluation.load(file)
+
+
+def test_report_names_what_the_fused_search_missed() -> None:
+    asked = (Question("a", "a.md"), Question("b", "b.md"), Question("c", "c.md"))
+    ranks: dict[Any, tuple[int | None, ...]] = {"vector": (1, 1, 1), "bm25": (1, None, 2), "hybrid": (1, None, 11)}
+    report = evaluation.Report(asked, ranks, "fake", 2.0)
+    assert [missed["question"] for missed in report.as_json()["missed"]] == ["b", "c"]
+    assert report.as_json()["modes"]["bm25"] == {"hit@1": 0.3333, "hit@5": 0.6667, "hit@10": 0.6667, "mrr": 0.5}
+    assert report.as_json()["questions_per_second"] == 1.5
