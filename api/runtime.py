@@ -1,7 +1,8 @@
 """The composition root: what command line and server share, opened in order and closed in reverse.
 
-Opening it loads no model: `models()` and `agent()` do so at their first call. Commands that need neither start quickly,
-and documents can be listed, uploaded and deleted while no model is to be had.
+Opening it loads no model: `embedder()`, `models()` and `agent()` do so at their first call. Commands that need none
+start quickly; documents can be listed, uploaded and deleted while no model is to be had, and read and searched while
+only the chat model is missing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from storage.database import Database
 
 if TYPE_CHECKING:
     from agent.ask import Agent
-    from inference.interfaces import Embedder, Vectors
+    from inference.interfaces import ChatModel, Embedder, Vectors
     from inference.select import Models
     from ingest.files import FileStore
     from ingest.pipeline import Ingestor
@@ -31,13 +32,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-async def _open_models(settings: Settings, policy: Policy) -> Models:
-    # Imported late: langchain takes a second that `intramuros documents` need not wait for.
-    from inference.select import open_models
+# Imported late: langchain takes a second that `intramuros documents` need not wait for. What was imported has read its
+# switches, hence the check after it.
 
-    # What was imported meanwhile has read its switches.
+
+async def _open_chat(settings: Settings, policy: Policy) -> ChatModel:
+    from inference.select import open_chat
+
     boot.verify()
-    return await open_models(settings, policy)
+    return await open_chat(settings, policy)
+
+
+async def _open_embedder(settings: Settings, policy: Policy) -> Embedder:
+    from inference.select import open_embedder
+
+    boot.verify()
+    return await open_embedder(settings, policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +65,22 @@ class DeferredEmbedder:
     id: str
     dimension: int
 
-    def __init__(self, models: Callable[[], Awaitable[Models]]) -> None:
-        self._models = models
+    def __init__(self, open_embedder: Callable[[], Awaitable[Embedder]]) -> None:
+        self._open = open_embedder
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """As inference.interfaces.Embedder; also raises what choosing the models raises."""
+        """As inference.interfaces.Embedder; also raises what choosing it raises."""
         return await (await self._opened()).embed_passages(texts)
 
     async def embed_query(self, text: str) -> Vectors:
-        """As inference.interfaces.Embedder; also raises what choosing the models raises."""
+        """As inference.interfaces.Embedder; also raises what choosing it raises."""
         return await (await self._opened()).embed_query(text)
 
     async def close(self) -> None:
         """Nothing of its own to close: the runtime closes the real one."""
 
     async def _opened(self) -> Embedder:
-        embedder = (await self._models()).embedder
+        embedder = await self._open()
         self.id, self.dimension = embedder.id, embedder.dimension
         return embedder
 
@@ -87,16 +97,18 @@ class Runtime:
     db: Database
     files: FileStore
     owner_dsn: str | None = None
-    open_models: Callable[[Settings, Policy], Awaitable[Models]] = _open_models
+    open_chat: Callable[[Settings, Policy], Awaitable[ChatModel]] = _open_chat
+    open_embedder: Callable[[Settings, Policy], Awaitable[Embedder]] = _open_embedder
     ingestor: Ingestor = field(init=False)
-    _models: Models | None = field(default=None, init=False)
+    _chat: ChatModel | None = field(default=None, init=False)
+    _embedder: Embedder | None = field(default=None, init=False)
     _agent: Agent | None = field(default=None, init=False)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def __post_init__(self) -> None:
         from ingest.pipeline import Ingestor
 
-        self.ingestor = Ingestor(self.db, DeferredEmbedder(self.models), self.files, self.settings)
+        self.ingestor = Ingestor(self.db, DeferredEmbedder(self.embedder), self.files, self.settings)
 
     @classmethod
     @asynccontextmanager
@@ -121,12 +133,22 @@ class Runtime:
             stack.push_async_callback(runtime.close)
             yield runtime
 
-    async def models(self) -> Models:
-        """The chat model and the embedder, opened at the first call. Errors: InferenceError and its kinds."""
+    async def embedder(self) -> Embedder:
+        """The embedder, opened at the first call. Errors: InferenceError and its kinds."""
         async with self._opening:
-            if self._models is None:
-                self._models = await self.open_models(self.settings, self.policy)
-            return self._models
+            if self._embedder is None:
+                self._embedder = await self.open_embedder(self.settings, self.policy)
+            return self._embedder
+
+    async def models(self) -> Models:
+        """The chat model and the embedder, each opened at the first call. Errors: InferenceError and its kinds."""
+        from inference.select import Models
+
+        embedder = await self.embedder()
+        async with self._opening:
+            if self._chat is None:
+                self._chat = await self.open_chat(self.settings, self.policy)
+            return Models(self._chat, embedder)
 
     async def agent(self) -> Agent:
         """The agent over these models, made at the first call. Errors: as `models`."""
@@ -139,9 +161,12 @@ class Runtime:
 
     async def close(self) -> None:
         """Let the models go. The rest is closed by `open`."""
-        models, self._models, self._agent = self._models, None, None
-        if models is not None:
-            await models.close()
+        chat, embedder = self._chat, self._embedder
+        self._chat = self._embedder = self._agent = None
+        if chat is not None:
+            await chat.close()
+        if embedder is not None:
+            await embedder.close()
 
 
 def arm(settings: Settings) -> Policy:

@@ -69,8 +69,8 @@ def _stamp(headers: MutableHeaders, trace: str, path: str) -> None:
     for name, value in HEADERS.items():
         headers[name] = value
     headers["X-Request-Id"] = trace
-    if path.startswith("/v1/"):
-        headers.setdefault("Cache-Control", "no-store")
+    # The scripts of a page fit each other only when all are of one version: they are asked for again, by their ETag.
+    headers.setdefault("Cache-Control", "no-store" if path.startswith("/v1/") else "no-cache")
 
 
 class BodyGuard:

@@ -48,12 +48,12 @@ class Worker:
     async def drain(self, tenant_id: UUID) -> None:
         """Process everything queued for a tenant; what cannot be read is marked as failed, with the reason.
 
-        Without a model everything stays queued: raises ModelMissing and its like.
+        Without an embedder everything stays queued: raises ModelMissing and its like.
         """
         async with self._turn:
             queued = await documents.pending(self._runtime.db, tenant_id)
             if queued:
-                await self._runtime.models()
+                await self._runtime.embedder()
             for document in queued:
                 await self._process(tenant_id, document)
 
@@ -73,6 +73,8 @@ class Worker:
         except IntramurosError as error:
             # A database or a model that is away comes back: what is queued stays queued until the next round.
             logger.warning("ingestion waits", extra={"code": error.code})
+        except Exception as error:  # noqa: BLE001 a defect must not end the only task that makes uploads searchable
+            problems.log_defect(error)
 
     async def _known(self) -> set[UUID]:
         if self._runtime.owner_dsn is None:

@@ -1,7 +1,7 @@
 """Choosing the models: what settings name, else a usable one of Ollama, else the embedded one; and saying why."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Literal
@@ -24,16 +24,10 @@ ProviderName = Literal["ollama", "openai", "embedded"]
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models in use. `why` says for `chat` and for `embedder` how each came to be chosen."""
+    """The models in use."""
 
     chat: ChatModel
     embedder: Embedder
-    why: Mapping[str, str]
-
-    async def close(self) -> None:
-        """Let connections and threads go. Safe to call twice."""
-        await self.chat.close()
-        await self.embedder.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +53,23 @@ class _Ollama:
         return next((model for model in self.models if name in (model.name, model.name.removesuffix(":latest"))), None)
 
 
-async def open_models(settings: Settings, policy: Policy) -> Models:
-    """Choose and open both models. The embedded chat model starts at its first call.
+async def open_chat(settings: Settings, policy: Policy) -> ChatModel:
+    """Choose and open the chat model; the embedded one starts at its first call.
 
     Raises ModelMissing, MissingExtra, ModelRefused or ModelUnavailable, each with its remedy.
     """
-    chosen = await report(settings, policy)
-    for choice in chosen:
-        if choice.fault is not None:
-            raise choice.fault
-    chat, embedder = chosen
-    opened = await _open_chat(settings, policy, chat)
-    try:
-        return Models(opened, await _open_embedder(settings, policy, embedder), {c.part: c.why for c in chosen})
-    except IntramurosError:
-        await opened.close()
-        raise
+    choice = await _chat(settings, policy, await _look(settings, policy))
+    if choice.fault is not None:
+        raise choice.fault
+    return await _open_chat(settings, policy, choice)
+
+
+async def open_embedder(settings: Settings, policy: Policy) -> Embedder:
+    """Choose and open the embedder. Errors: as `open_chat`."""
+    choice = await _embedder(settings, policy, await _look(settings, policy))
+    if choice.fault is not None:
+        raise choice.fault
+    return await _open_embedder(settings, policy, choice)
 
 
 async def report(settings: Settings, policy: Policy) -> tuple[Choice, Choice]:

@@ -1,6 +1,7 @@
 """Collections: named sets of documents, and the grants that say who reads them."""
 
 import re
+from collections.abc import Sequence
 from uuid import UUID
 
 from psycopg import errors
@@ -29,11 +30,15 @@ async def ensure(db: Database, tenant_id: UUID, name: str) -> Collection:
     return _collection(typed_row(row))
 
 
-async def create(db: Database, tenant_id: UUID, name: str) -> Collection:
-    """A new collection that only administrators read until it is granted. Raises AlreadyExists."""
+async def create(db: Database, tenant_id: UUID, name: str, readers: Sequence[str] = ()) -> Collection:
+    """A new collection for these grantees and for administrators. Errors: AlreadyExists, InvalidRequest as `grant`."""
+    for grantee in readers:
+        _check(grantee)
     async with db.transaction(tenant_id) as tx:
-        row = await tx.row("collections.create", name=name)
-    return _collection(typed_row(row))
+        made = _collection(typed_row(await tx.row("collections.create", name=name)))
+        for grantee in readers:
+            await tx.run("collections.grant", collection=made.id, grantee=grantee)
+    return made
 
 
 async def by_name(db: Database, tenant_id: UUID, name: str) -> Collection:

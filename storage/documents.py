@@ -1,7 +1,7 @@
 """Documents: registered by path and bytes, made searchable in one transaction, read through one access check."""
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -140,6 +140,12 @@ async def listing(db: Database, principal: Principal, collection: str | None = N
         return await _readable(tx, principal, collection=collection)
 
 
+async def visible(db: Database, principal: Principal, document_ids: Collection[UUID]) -> frozenset[UUID]:
+    """Those of these documents that are still there and that the principal may see."""
+    async with db.transaction(principal.tenant_id) as tx:
+        return frozenset(document.id for document in await _readable(tx, principal, document_ids=document_ids))
+
+
 async def get(db: Database, principal: Principal, document_id: UUID) -> Document:
     """One document that the principal may see. Raises NotFound."""
     async with db.transaction(principal.tenant_id) as tx:
@@ -221,20 +227,24 @@ async def _one(tx: Transaction, document_id: UUID) -> Document:
 
 
 async def _readable(
-    tx: Transaction, principal: Principal, *, document_id: UUID | None = None, collection: str | None = None
+    tx: Transaction,
+    principal: Principal,
+    *,
+    document_ids: Collection[UUID] | None = None,
+    collection: str | None = None,
 ) -> list[Document]:
     rows = await tx.rows(
         "documents.readable",
         admin=principal.is_admin,
         grantees=grantees(principal),
-        id=document_id,
+        ids=None if document_ids is None else list(document_ids),
         collection=collection,
     )
     return [_document(row) for row in rows]
 
 
 async def _readable_one(tx: Transaction, principal: Principal, document_id: UUID) -> Document:
-    found = await _readable(tx, principal, document_id=document_id)
+    found = await _readable(tx, principal, document_ids=[document_id])
     if not found:
         raise NotFound
     return found[0]

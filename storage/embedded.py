@@ -26,6 +26,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from core.errors import DatabaseUnavailable, MissingExtra
+from core.settings import variable
 
 logger = logging.getLogger(__name__)
 
@@ -85,21 +86,36 @@ class EmbeddedPostgres:
 def start(home: Path) -> EmbeddedPostgres:
     """Start the server of this home, or join the one that runs. Blocks for about 3 s the first time, 0.3 s later.
 
-    Errors: MissingExtra (the wheel is not installed), DatabaseUnavailable (it does not start; the log is named).
+    Errors: MissingExtra (the wheel is not installed), DatabaseUnavailable (it does not start; its log or the folder
+    in the way is named).
     """
-    cluster = _Cluster(home)
-    cluster.folder.mkdir(parents=True, exist_ok=True)
-    with cluster.alone():
-        hold = (home / "postgres.users").open("ab")
-        try:
-            fcntl.flock(hold, fcntl.LOCK_SH)
-            cluster.ensure_running()
-            owner, app = cluster.address(SUPERUSER), cluster.address(APP_ROLE)
-            _ensure_database(cluster)
-        except BaseException:
-            hold.close()
-            raise
+    with _translated(home):
+        cluster = _Cluster(home)
+        cluster.folder.mkdir(parents=True, exist_ok=True)
+        with cluster.alone():
+            hold = (home / "postgres.users").open("ab")
+            try:
+                fcntl.flock(hold, fcntl.LOCK_SH)
+                cluster.ensure_running()
+                owner, app = cluster.address(SUPERUSER), cluster.address(APP_ROLE)
+                _ensure_database(cluster)
+            except BaseException:
+                hold.close()
+                raise
     return EmbeddedPostgres(owner, app, cluster, hold)
+
+
+@contextmanager
+def _translated(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DatabaseUnavailable(
+            f"The embedded PostgreSQL cannot use {error.filename or home}: {error.strerror}. "
+            f"Give this user the folder, or set {variable('home')} to another."
+        ) from error
+    except psycopg.Error as error:
+        raise DatabaseUnavailable(f"The embedded PostgreSQL in {home} does not let this user in.") from error
 
 
 def programs() -> list[Path]:
@@ -213,9 +229,8 @@ class _Cluster:
         os.chown(self.folder, entry.pw_uid, entry.pw_gid)
         # The account must be able to pass through (not list) every folder above its own and above its programs.
         for folder in (*self.folder.parents, *(self.binaries / "postgres").parents):
-            mode = folder.stat().st_mode
-            if not mode & 0o001:
-                folder.chmod(mode | 0o001)
+            if not folder.stat().st_mode & 0o001:
+                _let_pass(folder, account)
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -253,6 +268,17 @@ class _Cluster:
             last = said.splitlines()[-1] if said else f"exit code {result.returncode}"
             raise DatabaseUnavailable(f"{Path(command[0]).name} failed: {last} (log: {self.log})")
         return result.returncode
+
+
+def _let_pass(folder: Path, account: str) -> None:
+    try:
+        folder.chmod(folder.stat().st_mode | 0o001)
+    except OSError as error:
+        raise DatabaseUnavailable(
+            f"PostgreSQL does not run as root, and the account {account} that it runs as cannot pass {folder}. Run "
+            f"`chmod o+x {folder}`, set {variable('home')} to another folder, or run as another user."
+        ) from error
+    logger.warning("PostgreSQL runs as %s: every account may now pass (not list) %s", account, folder)
 
 
 def _own_account() -> pwd.struct_passwd:

@@ -45,9 +45,9 @@ async def search(
     """The best chunks, best first, among what the principal may read and what is in force on `as_of` (default today).
 
     `vector` is the query's, of shape (dimension,) and unit length; None means by words alone. Scores are fused
-    convexly: each list's scores from its best (1) to its 100th (0), half and half, more for the list that is surer of its
-    first document; across languages words keep three tenths of their weight. A list that is empty leaves its weight to
-    the other. Raises EmbeddingSetMismatch.
+    convexly: each list's scores from its best (1) to its 100th (0), half and half, but more for the list that is surer
+    of its first document; across languages words keep three tenths of their weight. A list that is empty leaves its
+    weight to the other. Raises EmbeddingSetMismatch.
     """
     wanted = None if mode == "bm25" or vector is None else HalfVector(vector)
     terms = {} if mode == "vector" else lexical.query_vector(query)

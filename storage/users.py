@@ -90,7 +90,7 @@ async def set_password(db: Database, tenant_id: UUID, user_id: UUID, password_ha
 async def add_token(
     db: Database, principal: Principal, token_sha256: str, label: str, kind: TokenKind, expires_at: datetime | None
 ) -> UUID:
-    """Store a token of the principal; its id."""
+    """Store a token of the principal; its id. The principal's log-ins that have expired go with it."""
     async with db.transaction(principal.tenant_id) as tx:
         row = await tx.row(
             "users.add_token",

@@ -38,7 +38,7 @@ def command(
     """
 
     def register(body: Body) -> Body:
-        app.command(name, help=inspect.getdoc(body))(_runner(body, (*settings, *common)))
+        app.command(name, help=_help(body))(_runner(body, (*settings, *common)))
         return body
 
     return register
@@ -48,10 +48,16 @@ def group(app: typer.Typer) -> Callable[[Body], Body]:
     """Register what a group of commands does when none of them is named. Its options hold for the commands too."""
 
     def register(body: Body) -> Body:
-        app.callback(invoke_without_command=True, help=inspect.getdoc(body))(_runner(body, COMMON))
+        app.callback(invoke_without_command=True, help=_help(body))(_runner(body, COMMON))
         return body
 
     return register
+
+
+def _help(body: Callable[..., Any]) -> str:
+    """The docstring with each paragraph on one line: the terminal's width breaks it, not the source's."""
+    paragraphs = (inspect.getdoc(body) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def setting_option(field: str) -> Any:

@@ -34,7 +34,7 @@ async def listing(
         await chosen_collections(at, [collection] if collection else None)
         found = await stored.listing(at.runtime.db, at.principal, collection)
     if as_json:
-        console.print_json(views.documents_json(found, at.runtime.settings.max_file_mb * 1024 * 1024))
+        console.print_json(views.documents_json(found, settings.max_file_bytes))
         return
     if not found:
         console.note("No documents yet. `intramuros ingest PATH` reads a file or a folder")

@@ -43,7 +43,7 @@ async def evaluate(
         if not found:
             raise NotFound("There are no documents to search. `intramuros ingest PATH` reads a file or a folder")
         wanted = await chosen_collections(at, collection)
-        embedder = (await at.runtime.models()).embedder
+        embedder = await at.runtime.embedder()
         with console.progress("Asking") as advance:
             report = await evaluation.evaluate(
                 at.runtime.db, at.principal, embedder, asked, collections=wanted, advance=advance

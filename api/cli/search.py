@@ -35,7 +35,7 @@ async def search(
         raise InvalidRequest("The query is empty. Write what to look for between quotation marks")
     async with opened(settings) as at:
         wanted = await chosen_collections(at, collection)
-        embedder = (await at.runtime.models()).embedder
+        embedder = await at.runtime.embedder()
         vector = await embedder.embed_query(query)
         hits = await find(
             at.runtime.db,

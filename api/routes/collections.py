@@ -31,7 +31,4 @@ async def list_collections(principal: User, runtime: Open) -> CollectionsView:
 @router.post("", status_code=201)
 async def create_collection(body: CollectionBody, principal: Admin, runtime: Open) -> CollectionView:
     """Make a collection. Administrators read every one."""
-    made = await collections.create(runtime.db, principal.tenant_id, body.name)
-    for grantee in body.grantees:
-        await collections.grant(runtime.db, principal.tenant_id, made.id, grantee)
-    return CollectionView.of(made)
+    return CollectionView.of(await collections.create(runtime.db, principal.tenant_id, body.name, body.grantees))

@@ -14,6 +14,7 @@ from api.bodies import Name
 from api.context import InContext, Open
 from api.views import ChunksView, ChunkView, DocumentsView, DocumentView, PassageView, ReceiptView
 from core.errors import InvalidRequest, NotFound
+from core.records import DocumentState
 from ingest import pages
 from storage import documents
 
@@ -111,9 +112,10 @@ async def show_passage(document_id: UUID, chunk_id: ChunkId, principal: User, ru
 
 @router.get("/{document_id}/pages/{number}.png", response_class=Response)
 async def show_page(document_id: UUID, number: PageNumber, principal: User, runtime: Open) -> Response:
-    """The picture of a PDF's page, counted from 1."""
+    """The picture of a PDF's page, counted from 1. There is none while newer bytes than those searched are waiting."""
     document = await documents.get(runtime.db, principal, document_id)
-    if document.media_type != "application/pdf" or number > (document.pages or 0):
+    searched = document.state is DocumentState.READY
+    if not searched or document.media_type != "application/pdf" or number > (document.pages or 0):
         raise NotFound
     path = runtime.files.path(principal.tenant_id, document.sha256)
     picture = await asyncio.to_thread(pages.render, path, number, PAGE_WIDTH)

@@ -25,7 +25,7 @@ class SearchBody(Body):
 @router.post("/search")
 async def search_passages(body: SearchBody, principal: User, runtime: Open) -> SearchView:
     """The passages nearest to a query, best first."""
-    embedder = (await runtime.models()).embedder
+    embedder = await runtime.embedder()
     vector = await embedder.embed_query(body.query)
     hits = await search.search(
         runtime.db,

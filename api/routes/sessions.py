@@ -10,7 +10,6 @@ from api.auth import User
 from api.bodies import Body
 from api.context import Open
 from api.views import ConversationView, ReceiptView, SessionsView, SessionView, TurnView
-from core.errors import NotFound
 from core.records import Principal, Turn
 from storage import documents, sessions
 from storage.database import Database
@@ -72,13 +71,8 @@ async def show_session(session_id: UUID, principal: User, runtime: Open) -> Conv
 
 async def _hidden(db: Database, principal: Principal, turns: list[Turn]) -> frozenset[UUID]:
     """Documents cited in `turns` that were deleted, or that the principal may not see any more."""
-    hidden = set()
-    for document_id in {citation.document_id for turn in turns for citation in turn.citations}:
-        try:
-            await documents.get(db, principal, document_id)
-        except NotFound:
-            hidden.add(document_id)
-    return frozenset(hidden)
+    cited = frozenset(citation.document_id for turn in turns for citation in turn.citations)
+    return cited - await documents.visible(db, principal, cited)
 
 
 @router.patch("/sessions/{session_id}")

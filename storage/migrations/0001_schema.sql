@@ -70,14 +70,13 @@ CREATE TABLE grants (
     FOREIGN KEY (tenant_id, collection_id) REFERENCES collections ON DELETE CASCADE
 );
 
--- sha256: the bytes last registered; indexed_sha256: the bytes that the stored chunks were made from.
+-- sha256: the bytes last registered. The stored chunks are made from them only when the state is ready.
 CREATE TABLE documents (
     tenant_id uuid NOT NULL,
     id uuid NOT NULL DEFAULT gen_random_uuid(),
     collection_id uuid NOT NULL,
     path text NOT NULL,
     sha256 text NOT NULL,
-    indexed_sha256 text,
     media_type text NOT NULL,
     size bigint NOT NULL,
     title text NOT NULL,
@@ -97,6 +96,8 @@ CREATE TABLE documents (
     UNIQUE (tenant_id, collection_id, sha256),
     FOREIGN KEY (tenant_id, collection_id) REFERENCES collections ON DELETE CASCADE
 );
+-- The queue is asked for every minute and on every upload, and holds next to nothing of a large tenant's documents.
+CREATE INDEX documents_pending ON documents (tenant_id, updated_at, id) WHERE state IN ('queued', 'processing');
 
 -- chunk_id is dense per tenant, given under the tenant's row in lex_stat, never reused.
 CREATE TABLE chunks (
@@ -128,14 +129,15 @@ CREATE TABLE embedding_sets (
 );
 CREATE UNIQUE INDEX embedding_sets_active ON embedding_sets (tenant_id) WHERE active;
 
--- Unit vectors. PLAIN: a compressed or toasted vector scans four times slower.
+-- Unit vectors. PLAIN: a compressed or toasted vector scans four times slower. The chunk comes before the embedder in
+-- the key because a chunk that goes looks here for its vectors; the embedder is told by the partition.
 CREATE TABLE embeddings (
     tenant_id uuid NOT NULL,
     embedder_id text NOT NULL,
     chunk_id integer NOT NULL,
     document_id uuid NOT NULL,
     v halfvec NOT NULL,
-    PRIMARY KEY (tenant_id, embedder_id, chunk_id),
+    PRIMARY KEY (tenant_id, chunk_id, embedder_id),
     FOREIGN KEY (tenant_id, chunk_id) REFERENCES chunks ON DELETE CASCADE,
     FOREIGN KEY (tenant_id, embedder_id) REFERENCES embedding_sets ON DELETE CASCADE
 ) PARTITION BY LIST (tenant_id);
@@ -226,6 +228,7 @@ CREATE TABLE feedback (
     FOREIGN KEY (tenant_id, turn_id) REFERENCES turns ON DELETE CASCADE,
     FOREIGN KEY (tenant_id, user_id) REFERENCES users ON DELETE CASCADE
 );
+CREATE INDEX feedback_user ON feedback (tenant_id, user_id);
 
 SELECT protect(t::regclass) FROM unnest(ARRAY[
     'users', 'tokens', 'collections', 'grants', 'documents', 'chunks', 'embedding_sets', 'embeddings', 'lex_doc',

@@ -30,7 +30,7 @@ UPDATE documents SET state = 'failed', reason_code = %(code)s, reason = %(reason
 WHERE tenant_id = %(tenant)s AND id = %(id)s
 
 -- name: ready
-UPDATE documents SET state = 'ready', reason_code = NULL, reason = NULL, indexed_sha256 = %(sha256)s, title = %(title)s,
+UPDATE documents SET state = 'ready', reason_code = NULL, reason = NULL, title = %(title)s,
     pages = %(pages)s, chunks = %(chunks)s, language = %(language)s, effective_from = %(effective_from)s,
     effective_to = %(effective_to)s, supersedes = %(supersedes)s, updated_at = now()
 WHERE tenant_id = %(tenant)s AND id = %(id)s AND sha256 = %(sha256)s
@@ -54,7 +54,7 @@ JOIN collections c ON c.tenant_id = d.tenant_id AND c.id = d.collection_id
 WHERE d.tenant_id = %(tenant)s AND (%(admin)s OR EXISTS (
     SELECT 1 FROM grants g
     WHERE g.tenant_id = d.tenant_id AND g.collection_id = d.collection_id AND g.grantee = ANY(%(grantees)s)))
-  AND (%(id)s::uuid IS NULL OR d.id = %(id)s) AND (%(collection)s::text IS NULL OR c.name = %(collection)s)
+  AND (%(ids)s::uuid[] IS NULL OR d.id = ANY(%(ids)s)) AND (%(collection)s::text IS NULL OR c.name = %(collection)s)
 ORDER BY c.name, d.path
 
 -- name: chunks

@@ -27,6 +27,10 @@ UPDATE users SET password_hash = %(password_hash)s
 WHERE tenant_id = %(tenant)s AND id = %(id)s AND password_hash IS NOT NULL
 
 -- name: add_token
+WITH outlived AS (
+    DELETE FROM tokens
+    WHERE tenant_id = %(tenant)s AND user_id = %(user)s AND kind = 'cookie' AND expires_at <= now()
+)
 INSERT INTO tokens (tenant_id, user_id, sha256, label, kind, expires_at)
 VALUES (%(tenant)s, %(user)s, %(sha256)s, %(label)s, %(kind)s, %(expires_at)s) RETURNING id
 

@@ -10,19 +10,24 @@ export class Problem extends Error {
   }
 }
 
-async function send(path, { method = "GET", body, headers = {}, signal } = {}) {
-  let reply;
+/** What a promise gives; a lost connection becomes a Problem, an abort stays one. */
+async function reached(promise) {
   try {
-    reply = await fetch(path, {
-      method, signal, credentials: "same-origin",
-      // The header proves that the request comes from our own page.
-      headers: { "X-Intramuros": "1", ...(body && !(body instanceof FormData) && { "Content-Type": "application/json" }), ...headers },
-      body: body && !(body instanceof FormData) ? JSON.stringify(body) : body,
-    });
+    return await promise;
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, null);
   }
+}
+
+async function send(path, { method = "GET", body, headers = {}, signal } = {}) {
+  const json = body && !(body instanceof FormData);
+  const reply = await reached(fetch(path, {
+    method, signal, credentials: "same-origin",
+    // The header proves that the request comes from our own page.
+    headers: { "X-Intramuros": "1", ...(json && { "Content-Type": "application/json" }), ...headers },
+    body: json ? JSON.stringify(body) : body,
+  }));
   if (reply.status === 401 && !location.pathname.startsWith("/login")) {
     location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
   }
@@ -41,7 +46,7 @@ export async function* events(path, body, signal) {
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reached(reader.read());
     if (done) return;
     const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
     rest = blocks.pop();

@@ -13,6 +13,7 @@ const stopButton = find("#stop");
 const askButton = find("#ask");
 const scope = find("#collection");
 const state = { session: new URLSearchParams(location.search).get("session"), running: null, sessions: [] };
+const report = (error) => notice(error.message);
 
 // --- asking ---------------------------------------------------------------------------------------------------------
 
@@ -22,9 +23,9 @@ function busy(controller) {
   askButton.disabled = Boolean(controller);
 }
 
-async function ensureSession(question) {
+async function ensureSession(question, signal) {
   if (state.session) return;
-  const session = await call("/v1/sessions", { method: "POST", body: { title: question.slice(0, 80) } });
+  const session = await call("/v1/sessions", { method: "POST", body: { title: question.slice(0, 80) }, signal });
   setSession(session.id);
 }
 
@@ -33,6 +34,7 @@ function setSession(id) {
   const url = new URL(location.href);
   if (id) url.searchParams.set("session", id);
   else url.searchParams.delete("session");
+  url.searchParams.delete("question");
   history.replaceState(history.state, "", url);
 }
 
@@ -55,16 +57,17 @@ async function ask(question) {
   busy(controller);
   turn.element.scrollIntoView({ block: "start" });
   try {
-    await ensureSession(question);
+    await ensureSession(question, controller.signal);
     const body = { question, session_id: state.session, ...(scope.value && { collections: [scope.value] }) };
     for await (const { event, data } of events("/v1/ask", body, controller.signal)) handlers[event]?.(turn, data);
+    if (!turn.over) turn.fail(words.error_network, () => ask(question));
   } catch (error) {
     if (error.name === "AbortError") turn.stop();
     else turn.fail(error.message, () => ask(question));
   } finally {
     busy(null);
     box.focus({ preventScroll: true });
-    loadSessions();
+    loadSessions().catch(report);
   }
 }
 
@@ -105,9 +108,9 @@ function drawSessions() {
   const shown = state.sessions.filter((session) => session.title.toLowerCase().includes(wanted));
   find("#sessions-empty").hidden = state.sessions.length > 0;
   find("#sessions").replaceChildren(...shown.map((session) => node("li", { "aria-current": session.id === state.session && "true" },
-    node("a", { href: `/?session=${session.id}`, title: session.title, click: (event) => { event.preventDefault(); openSession(session.id); } }, session.title),
-    node("button", { type: "button", class: "quiet", click: () => renameSession(session) }, words.rename),
-    node("button", { type: "button", class: "quiet", click: () => deleteSession(session) }, words.delete))));
+    node("a", { href: `/?session=${session.id}`, title: session.title, click: (event) => { event.preventDefault(); openSession(session.id).catch(report); } }, session.title),
+    node("button", { type: "button", class: "quiet", "aria-label": `${words.rename}: ${session.title}`, click: () => renameSession(session).catch(report) }, words.rename),
+    node("button", { type: "button", class: "quiet", "aria-label": `${words.delete}: ${session.title}`, click: () => deleteSession(session).catch(report) }, words.delete))));
 }
 
 async function loadSessions() {
@@ -133,7 +136,7 @@ async function renameSession(session) {
   const title = prompt(words.rename_prompt, session.title)?.trim();
   if (!title) return;
   await call(`/v1/sessions/${session.id}`, { method: "PATCH", body: { title } });
-  loadSessions();
+  await loadSessions();
 }
 
 async function deleteSession(session) {
@@ -141,7 +144,7 @@ async function deleteSession(session) {
   const receipt = await call(`/v1/sessions/${session.id}`, { method: "DELETE" });
   notice(say("session_deleted", { receipt: receiptText(receipt.counts) }));
   if (session.id === state.session) startOver();
-  loadSessions();
+  await loadSessions();
 }
 
 function startOver() {
@@ -157,7 +160,6 @@ find("#new-session").addEventListener("click", startOver);
 find("#sessions-search").addEventListener("input", drawSessions);
 find("#sessions-fold").open = matchMedia("(min-width: 64rem)").matches;
 
-const report = (error) => notice(error.message);
 loadOverview().catch(report);
 loadSessions().catch(report);
 if (state.session) openSession(state.session).catch(() => startOver());

@@ -9,6 +9,7 @@ const drop = find("#upload");
 const rows = find("#documents tbody");
 const reader = find("#reader");
 let documents = [];
+let maxBytes = Infinity;
 let timer;
 
 // --- the table ------------------------------------------------------------------------------------------------------
@@ -30,8 +31,8 @@ function row(item) {
     node("td", {}, item.effective_from || item.effective_to ? when(item) : ""),
     node("td", {}, date(item.updated_at)),
     node("td", {},
-      item.chunks ? node("button", { type: "button", class: "quiet", click: () => read(item) }, words.view_read) : "",
-      node("button", { type: "button", class: "quiet", click: () => remove(item) }, words.delete)));
+      item.chunks ? node("button", { type: "button", class: "quiet", "aria-label": `${words.view_read}: ${item.title}`, click: () => read(item) }, words.view_read) : "",
+      node("button", { type: "button", class: "quiet", "aria-label": `${words.delete}: ${item.title}`, click: () => remove(item) }, words.delete)));
 }
 
 function draw() {
@@ -43,12 +44,18 @@ function draw() {
 }
 
 async function load() {
-  clearTimeout(timer);
-  ({ documents } = await call("/v1/documents"));
-  draw();
-  // Poll only while something is on its way: the state survives a reload because it lives in the database.
-  if (documents.some((item) => item.state === "queued" || item.state === "processing")) {
-    timer = setTimeout(() => load().catch(report), POLL_MS);
+  try {
+    const found = await call("/v1/documents");
+    // Drawn only when something changed: whoever stands in the table with the keyboard would be thrown out of it.
+    const changed = JSON.stringify(found.documents) !== JSON.stringify(documents);
+    ({ documents, max_bytes: maxBytes } = found);
+    if (changed || !documents.length) draw();
+  } finally {
+    // Poll only while something is on its way: the state survives a reload because it lives in the database.
+    clearTimeout(timer);
+    if (documents.some((item) => item.state === "queued" || item.state === "processing")) {
+      timer = setTimeout(() => load().catch(report), POLL_MS);
+    }
   }
 }
 
@@ -87,6 +94,8 @@ async function upload(file) {
   body.append("collection", find("#upload-collection").value.trim());
   body.append("file", file);
   try {
+    // The server would cut the connection half-way, which tells nobody why.
+    if (file.size > maxBytes) throw new Error(say("upload_too_large", { most: number(Math.floor(maxBytes / 2 ** 20)) }));
     const item = await call("/v1/documents", { method: "POST", body });
     line.textContent = say(item.state === "ready" ? "upload_known" : "upload_accepted", { name: file.name });
   } catch (error) {

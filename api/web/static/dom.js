@@ -50,6 +50,26 @@ export function notice(text) {
   noticeTimer = setTimeout(() => { place.textContent = ""; }, 6000);
 }
 
+/** Copy a text and say `done`, or that it did not work. */
+export async function copy(text, done) {
+  // Browsers have navigator.clipboard over HTTPS and on localhost only; what is selected can be copied everywhere.
+  const copied = navigator.clipboard
+    ? await navigator.clipboard.writeText(text).then(() => true, () => false)
+    : copySelected(text);
+  notice(copied ? done : words.copy_failed);
+}
+
+function copySelected(text) {
+  const focused = document.activeElement;
+  const area = node("textarea", { class: "visually-hidden", readonly: true }, text);
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand("copy");
+  area.remove();
+  focused?.focus({ preventScroll: true });
+  return copied;
+}
+
 /** Heading path and page of a hit or citation, for a person. */
 export function where(item) {
   const headings = (item.heading_path ?? []).filter((heading) => heading !== item.title).join(" › ");

@@ -1,7 +1,7 @@
 // What every page has: the language switch and logging out.
 
 import { call } from "./api.js";
-import { find } from "./dom.js";
+import { find, notice } from "./dom.js";
 
 find("#switch-language").addEventListener("click", () => {
   const other = document.documentElement.lang.startsWith("zh") ? "en" : "zh";
@@ -10,6 +10,8 @@ find("#switch-language").addEventListener("click", () => {
 });
 
 find("#log-out")?.addEventListener("click", async () => {
-  await call("/v1/logout", { method: "POST" });
-  location.assign("/login");
+  try {
+    await call("/v1/logout", { method: "POST" });
+    location.assign("/login");
+  } catch (error) { notice(error.message); }
 });

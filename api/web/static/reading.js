@@ -1,11 +1,12 @@
 // The reading pane: one passage highlighted in the text around it, and for a PDF the page with its box.
 
 import { call } from "./api.js";
-import { find, node, notice, say, when, words } from "./dom.js";
+import { copy, find, node, say, when, words } from "./dom.js";
 
 const pane = find("#reading");
 const body = find("#reading-body");
 let opener = null;
+let loading = null;
 
 const address = (documentId, chunkId) => {
   const url = new URL(location.href);
@@ -29,7 +30,7 @@ function facts(passage) {
 
 function picture(passage) {
   const { document: source, page } = passage;
-  if (source.media_type !== "application/pdf" || !page) return null;
+  if (source.media_type !== "application/pdf" || source.state !== "ready" || !page) return null;
   const frame = node("figure", { class: "page-picture" },
     node("img", { src: `/v1/documents/${source.id}/pages/${page}.png`, alt: say("page_picture", { page, title: source.title }) }));
   for (const box of passage.boxes.filter((item) => item.page === page)) {
@@ -57,11 +58,16 @@ function show(passage) {
 }
 
 async function load(documentId, chunkId) {
+  const request = call(`/v1/documents/${documentId}/passages/${chunkId}`);
+  loading = request;
   pane.hidden = false;
   document.body.classList.add("is-reading");
   try {
-    show(await call(`/v1/documents/${documentId}/passages/${chunkId}`));
+    const passage = await request;
+    if (loading !== request) return; // another one was opened meanwhile
+    show(passage);
   } catch (error) {
+    if (loading !== request) return;
     find("#reading-title").textContent = words.reading_title;
     body.replaceChildren(node("p", { class: "error" }, error.status === 404 ? words.passage_gone : error.message));
   }
@@ -69,6 +75,7 @@ async function load(documentId, chunkId) {
 }
 
 function hide() {
+  loading = null;
   pane.hidden = true;
   document.body.classList.remove("is-reading");
   opener?.focus();
@@ -84,11 +91,9 @@ export function openPassage(documentId, chunkId, from) {
 }
 
 function close() {
+  hide();
   if (history.state?.passage) history.back();
-  else {
-    history.replaceState(null, "", address());
-    hide();
-  }
+  else history.replaceState(null, "", address());
 }
 
 function follow() {
@@ -98,12 +103,11 @@ function follow() {
 }
 
 find("#reading-close").addEventListener("click", close);
-find("#reading-link").addEventListener("click", async () => {
+find("#reading-link").addEventListener("click", () => {
   const url = new URL("/", location.origin);
   const query = new URLSearchParams(location.search);
   for (const key of ["document", "passage"]) url.searchParams.set(key, query.get(key));
-  await navigator.clipboard.writeText(url.href);
-  notice(words.link_copied);
+  copy(url.href, words.link_copied);
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !pane.hidden) close();

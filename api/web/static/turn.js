@@ -1,7 +1,7 @@
 // One question with its answer: source cards, streaming text, citations, tools under the answer.
 
 import { call } from "./api.js";
-import { find, node, notice, say, when, where, words } from "./dom.js";
+import { copy, find, node, notice, say, when, where, words } from "./dom.js";
 import { openPassage } from "./reading.js";
 
 const MARK = /\[(\d{1,2})\]/g;
@@ -16,21 +16,30 @@ function showPreview(anchor, citation) {
 }
 
 const hidePreview = () => { preview.hidden = true; };
+document.addEventListener("keydown", (event) => { if (event.key === "Escape") hidePreview(); });
 
 export class Turn {
   constructor(question) {
     this.sources = [];
     this.text = "";
+    this.over = false;
     this.citations = new Map();
     this.status = node("p", { class: "status live", role: "status", "aria-live": "polite" }, words.searching);
     this.outcome = node("p", { class: "outcome", hidden: true });
-    this.answer = node("div", { class: "answer", "aria-live": "polite" });
+    this.answer = node("div", { class: "answer", "aria-live": "polite", "aria-busy": "true" });
     this.cards = node("div", { class: "sources" });
     this.tools = node("div", { class: "tools" });
     this.element = node("article", { class: "turn" },
       node("h2", { class: "asked" }, node("span", { class: "visually-hidden" }, `${words.you_asked}: `), question),
       this.status, this.outcome, this.answer, this.cards, this.tools);
     this.question = question;
+  }
+
+  /** Nothing more comes. Until now the answer was busy: a screen reader would have begun anew at every word. */
+  end() {
+    this.over = true;
+    this.status.classList.remove("live");
+    this.answer.removeAttribute("aria-busy");
   }
 
   say(text) { this.status.textContent = text; }
@@ -45,12 +54,12 @@ export class Turn {
     this.answer.replaceChildren(...this.withMarks(this.text));
   }
 
-  /** Plain text with [n] as links; a mark without a known citation stays text until the answer is whole. */
+  /** Text with its marks [n] looking as they will; they become links when the answer is whole. */
   withMarks(text) {
     const parts = [];
     let last = 0;
     for (const match of text.matchAll(MARK)) {
-      parts.push(text.slice(last, match.index), node("a", { class: "cite", href: "#", "data-n": match[1] }, match[0]));
+      parts.push(text.slice(last, match.index), node("span", { class: "cite" }, match[0]));
       last = match.index + match[0].length;
     }
     return [...parts, text.slice(last)];
@@ -61,8 +70,7 @@ export class Turn {
     this.citations = new Map(result.citations.map((citation) => [String(citation.n), citation]));
     this.status.hidden = true;
     this.answer.lang = result.language === "zh" ? "zh-CN" : "en";
-    if (result.answer_html) this.answer.innerHTML = result.answer_html; // sanitised by our server
-    else this.answer.replaceChildren(...this.withMarks(result.answer));
+    this.answer.innerHTML = result.answer_html; // sanitised by our server
     this.bindMarks();
     this.drawOutcome(result);
     const refused = result.outcome === "refused";
@@ -70,6 +78,7 @@ export class Turn {
     else if (refused && result.nearest?.length) this.drawCards(words.sources_nearest, result.nearest);
     else this.cards.replaceChildren();
     this.drawTools(result);
+    this.end();
   }
 
   drawOutcome(result) {
@@ -84,8 +93,7 @@ export class Turn {
   bindMarks() {
     for (const mark of this.answer.querySelectorAll("a.cite")) {
       const citation = this.citations.get(mark.dataset.n);
-      if (!citation) { mark.replaceWith(`[${mark.dataset.n}]`); continue; }
-      mark.href = `/?document=${citation.document_id}&passage=${citation.chunk_id}`;
+      mark.setAttribute("aria-describedby", "preview");
       mark.setAttribute("aria-label", say("open_passage", { n: citation.n, title: citation.title }));
       mark.addEventListener("click", (event) => {
         event.preventDefault();
@@ -114,11 +122,11 @@ export class Turn {
     this.tools.replaceChildren(
       node("button", { type: "button", class: "quiet", click: () => this.copy() }, words.copy),
       node("button", { type: "button", class: "quiet", click: () => print() }, words.print),
-      ...(result.turn_id ? this.thumbs(result.turn_id) : []),
+      ...(result.turn_id ? this.thumbs(result.turn_id, result.feedback) : []),
       node("span", { class: "hint" }, asked ?? "", seconds ? ` ${say("took", { seconds: seconds.toFixed(1) })}` : ""));
   }
 
-  thumbs(turnId) {
+  thumbs(turnId, given) {
     const send = async (value, reason) => {
       try {
         await call(`/v1/turns/${turnId}/feedback`, { method: "POST", body: { value, ...(reason && { reason }) } });
@@ -133,7 +141,8 @@ export class Turn {
     form.append(reason, node("button", { type: "submit" }, words.feedback_send));
     const press = (chosen) => { for (const button of [up, down]) button.setAttribute("aria-pressed", String(button === chosen)); };
     const up = node("button", { type: "button", class: "quiet", "aria-pressed": "false", click: () => { press(up); form.hidden = true; send(1); } }, words.helpful);
-    const down = node("button", { type: "button", class: "quiet", "aria-pressed": "false", click: () => { press(down); form.hidden = false; reason.focus(); } }, words.not_helpful);
+    const down = node("button", { type: "button", class: "quiet", "aria-pressed": "false", click: () => { press(down); form.hidden = false; reason.focus(); send(-1); } }, words.not_helpful);
+    press({ 1: up, [-1]: down }[given]);
     return [up, down, form];
   }
 
@@ -141,17 +150,16 @@ export class Turn {
     const lines = this.result.citations.map((citation) =>
       `[${citation.n}] ${[citation.title, where(citation), citation.document].filter(Boolean).join(" — ")}\n    “${citation.quote}”`);
     const text = [this.question, "", this.result.answer, "", ...(lines.length ? [`${words.sources}:`, ...lines] : [])].join("\n").trim();
-    await navigator.clipboard.writeText(text);
-    notice(words.copied);
+    await copy(text, words.copied);
   }
 
   stop() {
-    this.status.classList.remove("live");
+    this.end();
     this.say(words.stopped);
   }
 
   fail(message, retry) {
-    this.status.classList.remove("live");
+    this.end();
     this.say("");
     this.outcome.hidden = false;
     this.outcome.textContent = say("failed", { message });

@@ -19,7 +19,7 @@ from api.passwords import hash_password
 from api.runtime import Runtime
 from core.records import Answered, Document, Event, Principal, Role, Session, Tenant
 from core.settings import Settings
-from inference.select import Models
+from inference.interfaces import ChatModel, Embedder
 from ingest.files import FileStore
 from policy.egress import Policy
 from storage import collections, documents, sessions, users
@@ -102,11 +102,21 @@ def chat() -> ScriptedChat:
 async def runtime(
     fresh: DatabaseUnderTest, database: Database, settings: Settings, chat: ScriptedChat
 ) -> AsyncIterator[Runtime]:
-    async def open_models(*_: Any) -> Models:
-        return Models(chat, FakeEmbedder(), {})
+    async def open_chat(*_: Any) -> ChatModel:
+        return chat
 
+    async def open_embedder(*_: Any) -> Embedder:
+        return FakeEmbedder()
+
+    files = FileStore(settings.home)
     opened = Runtime(
-        settings, Policy.of(settings), database, FileStore(settings.home), fresh.owner_dsn, open_models=open_models
+        settings,
+        Policy.of(settings),
+        database,
+        files,
+        fresh.owner_dsn,
+        open_chat=open_chat,
+        open_embedder=open_embedder,
     )
     yield opened
     await opened.close()

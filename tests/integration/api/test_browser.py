@@ -138,6 +138,46 @@ async def test_the_conversation_is_kept_and_can_be_deleted(page: Page) -> None:
     await expect(entry).to_have_count(0)
 
 
+async def test_a_stored_answer_is_judged_and_copied(page: Page) -> None:
+    # As over plain HTTP from another machine, where browsers have no clipboard for scripts.
+    await page.evaluate("delete Navigator.prototype.clipboard")
+    entry = page.get_by_role("link", name="Hotels")
+    await entry.click()
+    await page.get_by_role("button", name="Copy with sources").click()
+    await expect(page.locator("#notice")).to_have_text("Copied.")
+    async with page.expect_response("**/feedback"):
+        await page.get_by_role("button", name="Not helpful").click()
+    await expect(page.get_by_label("What was wrong?")).to_be_focused()
+    await entry.click()
+    await expect(page.get_by_label("What was wrong?")).to_be_hidden()
+    await expect(page.get_by_role("button", name="Not helpful")).to_have_attribute("aria-pressed", "true")
+
+
+async def test_an_answer_that_breaks_off_says_so(page: Page) -> None:
+    begun = 'event: token\ndata: {"text": "A hotel"}\n\n'
+
+    async def cut(route: Route) -> None:
+        await route.fulfill(content_type="text/event-stream", body=begun)
+
+    await page.route("**/v1/ask", cut)
+    await ask(page, QUESTION)
+    await expect(page.get_by_text("The server did not answer")).to_be_visible()
+    await expect(page.locator(".answer")).to_have_text("A hotel")
+    await expect(page.locator(".answer")).not_to_have_attribute("aria-busy", "true")
+    await page.unroute("**/v1/ask")
+    await page.get_by_role("button", name="Ask again").click()
+    await expect(page.locator(".answer").last).to_contain_text("180 euros")
+
+
+async def test_a_file_that_is_too_large_is_not_sent(page: Page, tmp_path: Path) -> None:
+    large = tmp_path / "large.md"
+    large.write_bytes(b"a" * (1024 * 1024 + 1))
+    await page.get_by_role("link", name="Documents").click()
+    await expect(page.locator("#count")).to_contain_text("2")
+    await page.locator("#files").set_input_files([large])
+    await expect(page.locator("#uploads")).to_contain_text("large.md: larger than the 1 MB")
+
+
 async def test_a_refusal_says_what_came_closest(page: Page) -> None:
     await ask(page, "Which meals are paid on the day of arrival?")
     await expect(page.get_by_text("Not found in the documents")).to_be_visible()

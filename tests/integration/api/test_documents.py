@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -11,8 +12,11 @@ from core.errors import ModelMissing
 from storage import collections, documents, sessions
 from tests.integration.api.conftest import Site
 from tests.integration.api.samples import POLICY, answer_about
+from tests.paths import PROJECT
 
 NOTE = b"# Parental Leave\n\n## Length\n\nEmployees take sixteen weeks of parental leave at full pay, all at once.\n"
+
+PDF = PROJECT / "deploy/demo/handbook/en/compliance/code-of-conduct.pdf"
 
 
 async def _upload(client: httpx.AsyncClient, name: str, body: bytes, collection: str = "open") -> httpx.Response:
@@ -145,10 +149,12 @@ async def test_a_worker_begins_with_what_was_left_behind(site: Site) -> None:
         processed.set()
         return document
 
-    left = await site.runtime.ingestor.accept_upload(site.other.tenant.id, "open", "left.md", NOTE)
-    site.runtime.ingestor.process = watched  # type: ignore[method-assign]
-    async with asyncio.timeout(30), Worker(site.runtime).working():
-        await processed.wait()
+    # The application's own worker must not be the one that finds it.
+    async with site.context.worker._turn, asyncio.timeout(30):
+        left = await site.runtime.ingestor.accept_upload(site.other.tenant.id, "open", "left.md", NOTE)
+        site.runtime.ingestor.process = watched  # type: ignore[method-assign]
+        async with Worker(site.runtime).working():
+            await processed.wait()
     assert (await documents.get(site.runtime.db, site.other.principals["admin"], left.id)).state == "ready"
 
 
@@ -170,19 +176,63 @@ async def test_one_document_with_a_defect_does_not_stop_the_next(site: Site) -> 
     assert (await documents.get(site.runtime.db, admin, second.id)).state == "ready"
 
 
-async def test_without_a_model_a_document_waits(site: Site) -> None:
+async def test_the_picture_of_a_page_is_of_the_bytes_that_are_searched(site: Site) -> None:
+    async with site.client(site.demo.tokens["admin"]) as client:
+        document_id = (await _upload(client, "rules.pdf", PDF.read_bytes())).json()["id"]
+        assert (await _settled(site, document_id))["state"] == "ready"
+        picture = await client.get(f"/v1/documents/{document_id}/pages/1.png")
+        assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
+        async with site.context.worker._turn:
+            newer = await _upload(client, "rules.pdf", PDF.read_bytes() + b"%")
+            assert newer.json()["id"] == document_id
+            assert (await client.get(f"/v1/documents/{document_id}/pages/1.png")).status_code == 404
+
+
+async def test_a_defect_does_not_end_the_worker(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    worker, again = Worker(site.runtime), asyncio.Event()
+
+    async def trips(_: UUID) -> None:
+        worker.drain = works  # type: ignore[method-assign]
+        worker.wake(site.demo.tenant.id)
+        raise RuntimeError("hunter2")
+
+    async def works(_: UUID) -> None:
+        again.set()
+
+    worker.drain = trips  # type: ignore[method-assign]
+    async with asyncio.timeout(30), worker.working():
+        await again.wait()
+    assert "unexpected error" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
+async def test_without_an_embedder_a_document_waits(site: Site) -> None:
     async def missing(*_: Any) -> Any:
         raise ModelMissing
 
-    found, site.runtime.open_models = site.runtime.open_models, missing
+    found, site.runtime.open_embedder = site.runtime.open_embedder, missing
     await site.runtime.close()
     async with site.client(site.demo.tokens["admin"]) as client:
         document_id = (await _upload(client, "a.md", NOTE)).json()["id"]
         with pytest.raises(ModelMissing):
             await site.context.worker.drain(site.demo.tenant.id)
         assert (await client.get(f"/v1/documents/{document_id}")).json()["state"] == "queued"
-        site.runtime.open_models = found
+        site.runtime.open_embedder = found
         assert (await _settled(site, document_id))["state"] == "ready"
+
+
+async def test_without_a_chat_model_documents_are_ingested_and_searched(site: Site) -> None:
+    async def missing(*_: Any) -> Any:
+        raise ModelMissing
+
+    await site.runtime.close()
+    site.runtime.open_chat = missing
+    async with site.client(site.demo.tokens["admin"]) as client:
+        document_id = (await _upload(client, "a.md", NOTE)).json()["id"]
+        assert (await _settled(site, document_id))["state"] == "ready"
+        found = await client.post("/v1/search", json={"query": "note"})
+        assert found.status_code == 200
+        assert (await client.post("/v1/ask", json={"question": "What is noted?"})).json()["code"] == "model_missing"
 
 
 async def test_a_document_another_process_works_on_is_left_alone(site: Site) -> None:

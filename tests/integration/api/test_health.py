@@ -28,7 +28,7 @@ async def test_without_a_model(site: Site) -> None:
         raise ModelMissing
 
     await site.runtime.close()
-    site.runtime.open_models = missing
+    site.runtime.open_chat = missing
     assert await _ready(site) == (503, {"models": "model_missing"})
 
 

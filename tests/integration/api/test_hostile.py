@@ -147,7 +147,7 @@ async def test_an_error_inside_is_told_without_its_text(site: Site) -> None:
         raise RuntimeError("password=hunter2 in SELECT * FROM users")
 
     await site.runtime.close()
-    site.runtime.open_models = broken
+    site.runtime.open_embedder = broken
     async with site.client(site.demo.tokens["employee"]) as client:
         reply = await client.post("/v1/search", json={"query": "hotel"})
     assert (reply.status_code, reply.json()["code"]) == (500, "internal")

@@ -16,8 +16,9 @@ from core.settings import Settings
 from inference import embedded, fetch, runfile
 from inference.e5 import E5Embedder
 from inference.interfaces import Message
-from inference.select import Models, open_models
+from inference.select import Models
 from policy.egress import Policy
+from tests.opening import open_models
 
 READY = fetch.is_ready(Settings.load())
 pytestmark = [

@@ -54,6 +54,10 @@ async def test_wrong_names_and_grantees_are_refused(database: Database, tenant: 
     made = await collections.create(database, tenant.id, "handbook")
     with pytest.raises(AlreadyExists):
         await collections.create(database, tenant.id, "handbook")
+    with pytest.raises(InvalidRequest):
+        await collections.create(database, tenant.id, "half made", ["everyone", "nobody"])
+    with pytest.raises(NotFound):
+        await collections.by_name(database, tenant.id, "half made")
     for odd in ("", "all", "group:", "user:erin", "everyone "):
         with pytest.raises(InvalidRequest):
             await collections.grant(database, tenant.id, made.id, odd)

@@ -1,6 +1,7 @@
 """The embedded server: shared by processes, stopped by the last, started by one, closed to strangers."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,32 @@ async def test_a_long_home_gets_a_short_socket(home: Path) -> None:
     server = await asyncio.to_thread(embedded.start, deep)
     assert answers(server.owner_dsn)
     await asyncio.to_thread(server.close)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts the server as another account")
+def test_folders_above_are_opened_for_the_servers_account(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    home.chmod(0o700)
+    with embedded.start(home / "below") as server:
+        assert answers(server.owner_dsn)
+    assert home.stat().st_mode & 0o777 == 0o701
+    assert str(home) in caplog.text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts the server as another account")
+def test_a_folder_that_cannot_be_opened_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    home.chmod(0o700)
+    monkeypatch.setattr(Path, "chmod", refused)
+    with pytest.raises(DatabaseUnavailable, match=f"chmod o.x {home}.*INTRAMUROS_HOME"):
+        embedded.start(home / "below")
+
+
+def test_a_home_that_is_a_file_is_named(home: Path) -> None:
+    (home / "file").touch()
+    with pytest.raises(DatabaseUnavailable, match=r"file/postgres.*INTRAMUROS_HOME"):
+        embedded.start(home / "file")
 
 
 def test_a_socket_folder_of_somebody_else_is_refused(home: Path) -> None:

@@ -88,8 +88,9 @@ async def test_the_list_that_is_surer_of_its_first_document_weighs_more(
     await fill(database, tenant.id, "neither.md", ["nothing"], vectors=np.stack([unit(0, 1)]))
     first, second, last = await find(database, principal, "leave", vector=unit(1))
     assert (first.text, second.text, last.text) == ("leave", "absence", "nothing")
+    words_lead, vectors_lead = 1.0, 1 - (first.scores.vector or 0)
     weight = 1 - second.scores.fused
-    assert weight == pytest.approx(0.5 + search.SURENESS * (1 - (1 - (first.scores.vector or 0))), abs=2e-3)
+    assert weight == pytest.approx(0.5 + search.SURENESS * (words_lead - vectors_lead), abs=2e-3)
     assert weight > 0.85
     assert last.scores.fused == 0
 

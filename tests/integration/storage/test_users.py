@@ -71,6 +71,14 @@ async def test_tokens_expire_and_can_be_taken_back(database: Database, principal
     assert await users.by_token(database, principal.tenant_id, "b" * 64) is None
 
 
+async def test_log_ins_that_have_expired_go_with_the_next(database: Database, principal: Principal) -> None:
+    now = datetime.now(UTC)
+    await users.add_token(database, principal, TOKEN, "old", "cookie", now - timedelta(seconds=1))
+    await users.add_token(database, principal, "b" * 64, "new", "cookie", now + timedelta(hours=1))
+    await users.add_token(database, principal, "c" * 64, "newer", "cookie", now + timedelta(hours=1))
+    assert [token.label for token in await users.list_tokens(database, principal)] == ["new", "newer"]
+
+
 async def test_nobody_takes_back_the_token_of_another(
     database: Database, principal: Principal, admin: Principal
 ) -> None:

@@ -11,6 +11,7 @@ from inference import select
 from policy.egress import Policy
 from tests.fakes.ollama import FakeOllama, model
 from tests.fakes.openai import FakeOpenAI
+from tests.opening import open_models
 from tests.unit.inference.conftest import MakeSettings
 
 CHAT, EMBED = model("completion", "tools"), model("embedding")
@@ -96,7 +97,7 @@ async def test_a_wish_that_cannot_be_met_is_said(
         chat, _ = await choose(settings)
         assert isinstance(chat.fault, fault)
         with pytest.raises(fault):
-            await select.open_models(settings, Policy.of(settings))
+            await select.open_chat(settings, Policy.of(settings))
 
 
 @pytest.mark.parametrize("values", [{"chat_provider": "ollama"}, {"chat_model": "qwen3"}])
@@ -116,7 +117,7 @@ async def test_an_openai_server_serves_both_when_named(make_settings: MakeSettin
     with FakeOpenAI(models=["qwen3-8b", "bge-m3"]) as server:
         wishes = {"chat_provider": "openai", "embed_provider": "openai", "embed_model": "bge-m3"}
         settings = make_settings(openai_url=server.url, **wishes)
-        models = await select.open_models(settings, Policy.of(settings))
+        models = await open_models(settings, Policy.of(settings))
         await models.close()
     assert (models.chat.name, models.chat.provider) == ("qwen3-8b", "openai")
     assert models.embedder.id == "openai:bge-m3"
@@ -125,11 +126,21 @@ async def test_an_openai_server_serves_both_when_named(make_settings: MakeSettin
 async def test_both_of_ollama_are_opened(make_settings: MakeSettings) -> None:
     with FakeOllama(models={"chat:latest": CHAT, "bge-m3:latest": EMBED}) as server:
         settings = make_settings(ollama_url=server.url)
-        models = await select.open_models(settings, Policy.of(settings))
+        models = await open_models(settings, Policy.of(settings))
         await models.close()
         await models.close()
     assert (models.chat.name, models.chat.provider) == ("chat:latest", "ollama")
     assert models.embedder.id.startswith("ollama:bge-m3")
-    assert set(models.why) == {"chat", "embedder"}
     routes = {request.path for request in server.requests}
     assert routes <= {"/api/version", "/api/tags", "/api/show", "/api/embed"}
+
+
+async def test_the_embedder_opens_where_the_chat_model_is_missing(make_settings: MakeSettings) -> None:
+    with FakeOllama(models={"bge-m3:latest": EMBED}) as server:
+        settings = make_settings(ollama_url=server.url, chat_provider="ollama")
+        policy = Policy.of(settings)
+        with pytest.raises(ModelMissing):
+            await select.open_chat(settings, policy)
+        embedder = await select.open_embedder(settings, policy)
+        await embedder.close()
+    assert embedder.id.startswith("ollama:bge-m3")
