@@ -1,9 +1,10 @@
 """How a passage is put before a model: its title and headings, then its text, cut to a budget, marks defused."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from agent.citations import defuse
-from agent.text import around, estimate_tokens, quantities, terms
+from agent.text import around, estimate_tokens, is_unit, quantities, terms
 from core.records import Hit
 
 # Rows of a table that are shown when only some of them fit the question best.
@@ -31,10 +32,15 @@ def rows(hit: Hit, wanted: frozenset[str]) -> str:
     """The rows of a table that alone hold what is asked for, or all of them: small models take a neighbour's number."""
     lines = hit.text.splitlines()
     found = [wanted & terms(line) for line in lines]
-    everywhere = frozenset.intersection(*found) if found else frozenset()
-    most = max((len(row - everywhere) for row in found), default=0)
-    best = [line for line, row in zip(lines, found, strict=True) if most and len(row - everywhere) == most]
+    # Units and what most rows say tell no row from another: "years" must not pick the tiers that repeat the word.
+    telling = [row - frozenset(term for term in row if is_unit(term) or _common(term, found)) for row in found]
+    most = max(map(len, telling), default=0)
+    best = [line for line, row in zip(lines, telling, strict=True) if most and len(row) == most]
     return "\n".join(best) if 0 < len(best) <= _MOST_ROWS else hit.text
+
+
+def _common(term: str, rows_found: Sequence[frozenset[str]]) -> bool:
+    return sum(term in row for row in rows_found) * 2 > len(rows_found)
 
 
 def cells(row: str, wanted: frozenset[str]) -> str:

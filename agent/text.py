@@ -207,6 +207,9 @@ def _cjk_value(text: str) -> int:
     return total + digit
 
 
+_UNIT_TERMS: Final = frozenset(term for form in _UNIT_OF for term in terms(form))
+
+
 def _quantity(match: re.Match[str]) -> Quantity:
     unit = _UNIT_OF.get(match["after"] or match["before"] or "", "")
     word = match["word"] or ""
@@ -231,6 +234,11 @@ def quantities(text: str) -> frozenset[Quantity]:
         Quantity(str(number), "month") for number, name in enumerate(_MONTHS, 1) if re.search(rf"\b{name}\b", folded)
     }
     return frozenset(found)
+
+
+def is_unit(term: str) -> bool:
+    """Whether a term of `terms` is a unit of amounts."""
+    return term in _UNIT_TERMS or term.isdigit()
 
 
 def mentions_unit(unit: str, text: str) -> bool:

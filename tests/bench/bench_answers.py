@@ -109,7 +109,7 @@ async def measure(settings: Settings) -> dict[str, Any]:
         ingest_seconds = time.perf_counter() - started
         models = await runtime.models()
         chat = TimedChat(models.chat)
-        agent = Agent(runtime.db, Models(chat, models.embedder, models.why), runtime.policy, settings)
+        agent = Agent(runtime.db, Models(chat, models.embedder), runtime.policy, settings)
         reader = users.operator(tenant.id)
         session = (await sessions.create(runtime.db, reader, "bench")).id
         await ask(agent, chat, reader, session, QUESTIONS[0])

@@ -16,8 +16,9 @@ from langchain_core.tools import tool
 from core.errors import ModelMissing, ModelRefused, ModelUnavailable, PromptTooLong
 from core.settings import Settings
 from inference.interfaces import Message
-from inference.select import Models, open_models
+from inference.select import Models
 from policy.egress import Policy
+from tests.opening import open_models
 
 URL = os.environ.get("INTRAMUROS_TEST_OLLAMA_URL", "")
 pytestmark = [

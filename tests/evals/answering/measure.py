@@ -195,7 +195,7 @@ async def run(arguments: argparse.Namespace) -> int:
             where = await ingest(runtime, tenant.id, [row["document"] for row in rows if row["kind"] == "hard"])
             every = ["handbook", *where.values()]
             models = await runtime.models()
-            kept = Models(KeptReplies(models.chat, arguments.replies), models.embedder, models.why)
+            kept = Models(KeptReplies(models.chat, arguments.replies), models.embedder)
             agent = Watched(runtime.db, kept, runtime.policy, settings)
             done: list[Row] = []
             for row in rows:

@@ -71,7 +71,7 @@ async def handbook(database: Database, tenant: Tenant) -> Database:
 
 def agent_over(db: Database, chat: ScriptedChat, **settings: Any) -> Agent:
     values = Settings.load(**settings)
-    return Agent(db, Models(chat, FakeEmbedder(), {}), Policy.of(values), values)
+    return Agent(db, Models(chat, FakeEmbedder()), Policy.of(values), values)
 
 
 def honest(messages: Sequence[Any]) -> str:

@@ -14,7 +14,7 @@ from api.cli.app import run
 from api.runtime import Runtime
 from core.records import Event, Principal
 from core.settings import Settings, variable
-from inference.select import Models
+from inference.interfaces import ChatModel, Embedder
 from ingest.files import FileStore
 from policy.egress import Policy
 from storage.database import Database
@@ -62,15 +62,19 @@ def terminal(
 ) -> Iterator[Terminal]:
     made = Terminal(capsys)
 
-    async def open_models(*_: Any) -> Models:
-        return Models(ScriptedChat(), FakeEmbedder(), {})
+    async def open_chat(*_: Any) -> ChatModel:
+        return ScriptedChat()
+
+    async def open_embedder(*_: Any) -> Embedder:
+        return FakeEmbedder()
 
     @asynccontextmanager
     async def open_runtime(settings: Settings) -> AsyncIterator[Runtime]:
         # As Runtime.open, without the audit hook: it could not be taken out of the test's process again.
         db = await Database.open(fresh.app_dsn, pool_size=4)
+        files, policy = FileStore(settings.home), Policy.of(settings)
         runtime = Runtime(
-            settings, Policy.of(settings), db, FileStore(settings.home), fresh.owner_dsn, open_models=open_models
+            settings, policy, db, files, fresh.owner_dsn, open_chat=open_chat, open_embedder=open_embedder
         )
         runtime._agent = made  # type: ignore[assignment]
         try:

@@ -43,3 +43,12 @@ def test_prose_is_left_as_it_is_but_for_marks() -> None:
 def test_what_is_shown_fits_the_budget() -> None:
     long = hit("A rule about travel. " * 500)
     assert estimate_tokens(shown(long, "travel?", 120)) <= 125
+
+
+def test_a_unit_picks_no_tier() -> None:
+    tiers = hit(
+        "Service: less than 2 years | Leave: 20 days\nService: 2 to 5 years | Leave: 22 days\n"
+        "Service: 5 to less than 10 years of service | Leave: 25 days\nService: 10 years of service | Leave: 28 days",
+        kind="table",
+    )
+    assert rows(tiers, terms("How many days of leave do I get after 3 years of service?")) == tiers.text
