@@ -1,5 +1,6 @@
 """What must be in order before a question can be answered."""
 
+import logging
 from collections.abc import Awaitable, Callable
 
 from api.runtime import Runtime
@@ -7,6 +8,8 @@ from api.views import CheckView, ReadyView
 from core.errors import IntramurosError, PolicyError
 from policy import boot, hook
 from storage import migrations
+
+logger = logging.getLogger(__name__)
 
 
 async def readiness(runtime: Runtime) -> ReadyView:
@@ -31,5 +34,7 @@ async def _check(name: str, run: Callable[[], Awaitable[object]]) -> CheckView:
     try:
         await run()
     except IntramurosError as error:
-        return CheckView(name=name, ok=False, code=error.code, detail=error.message)
+        logger.warning("not ready", extra={"check": name, "code": error.code, "detail": error.message})
+        # Anybody may ask: the remedy is said in general words, addresses and paths only in the log.
+        return CheckView(name=name, ok=False, code=error.code, detail=type(error)().message)
     return CheckView(name=name, ok=True)

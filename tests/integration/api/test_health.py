@@ -61,3 +61,15 @@ async def test_without_a_database(site: Site) -> None:
     async with site.client(site.demo.tokens["admin"]) as client:
         reply = await client.get("/v1/documents")
     assert (reply.status_code, reply.json()["code"]) == (503, "database_unavailable")
+
+
+async def test_reasons_name_no_path_and_no_address(site: Site) -> None:
+    async def missing(*_: Any) -> Any:
+        raise ModelMissing("There is no file /home/alice/models/chat.gguf.")
+
+    await site.runtime.close()
+    site.runtime.open_chat = missing
+    async with site.client() as client:
+        reply = await client.get("/readyz")
+    assert "alice" not in reply.text
+    assert "models pull" in reply.text
