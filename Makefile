@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 CONSTRAINTS := deploy/constraints.txt
 CORPUS ?= deploy/demo/handbook
 RUN := $(VENV)/.installed

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent import prompts
-from agent.checking import check, passage_text, sounds_refused, speaks_of
+from agent.checking import check, on_the_subject, passage_text, sounds_refused, speaks_of
 from agent.citations import Evidence, mark, marks, without_marks
 from agent.metered import MeteredChat
 from agent.passages import shown
 from agent.text import estimate_tokens, plain, sentences, terms
-from core.records import Language
+from core.records import Hit, Language
 from core.text import language_of
 from inference.interfaces import Message
 
@@ -31,11 +31,11 @@ from inference.interfaces import Message
 # Qwen2.5-Coder-1.5B Q4 at temperature 0: refit them there for another model.
 
 # At most this: the passage states the answer, no further one is looked at.
-SURE: Final[dict[Language, float]] = {"en": 0.24, "zh": 0.25}
-# At most this: the sentence need not be held against the question's words.
-CERTAIN: Final = 0.05
+SURE: Final[dict[Language, float]] = {"en": 0.25, "zh": 0.001}
+# At most this: the sentence is not held against the question's words as well.
+CERTAIN: Final[dict[Language, float]] = {"en": 0.05, "zh": 0.006}
 # More than this: the passage does not state the answer.
-GATE: Final[dict[Language, float]] = {"en": 0.24, "zh": 0.45}
+GATE: Final[dict[Language, float]] = {"en": 0.30, "zh": 0.01}
 # The same for a capable model over several passages, where the examples' help is not needed.
 GATE_SEVERAL: Final = 0.50
 
@@ -153,12 +153,17 @@ class Answering:
         if not pieces:
             return None
         sentence = finished(without_marks(pieces[0]), self._language)
-        # An answer in the passage's language instead of the asker's is no answer to them, and one from a passage that
-        # the model was not certain of must speak of what was asked.
-        certain = self.grades.get(handle, 1.0) <= CERTAIN
-        if language_of(sentence) != self._language or not (certain or speaks_of(sentence, question)):
-            return None
-        return sentence if check(sentence, passage_text(hit), question, hit.section_text).ok else None
+        return sentence if self._stands(sentence, question, hit, self.grades.get(handle, 1.0)) else None
+
+    def _stands(self, sentence: str, question: str, hit: Hit, refusing: float) -> bool:
+        """Whether a sentence from one passage passes. In the passage's language instead of the asker's it is no answer
+        to them; and where the model was not certain, passage and sentence must speak of what was asked."""
+        text = passage_text(hit)
+        if language_of(sentence) != self._language or not check(sentence, text, question, hit.section_text).ok:
+            return False
+        if refusing <= CERTAIN[self._language]:
+            return True
+        return speaks_of(sentence, question) and on_the_subject(sentence, text, question)
 
     # --- several passages, the model's own marks --------------------------------------------------------------------
 

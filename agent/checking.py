@@ -14,6 +14,9 @@ LEAST_OVERLAP: Final = 0.5
 # is long enough to ask that of. Chinese pairs of characters repeat less often than English stems.
 LEAST_TAKEN_UP: Final[dict[Language, float]] = {"en": 0.55, "zh": 0.35}
 LONG_QUESTION: Final = 4
+# Least share of the asker's words in a sentence that the passage must hold too: a model that is not certain fits the
+# asker's subject onto another rule.
+LEAST_BORROWED: Final = 0.6
 
 Fault = Literal["empty", "refusal", "number", "unit", "name", "words"]
 
@@ -50,6 +53,14 @@ def speaks_of(sentence: str, question: str) -> bool:
     if len(asked) < LONG_QUESTION or language_of(sentence) != language_of(question):
         return True
     return len(asked & terms(sentence)) >= LEAST_TAKEN_UP[language_of(question)] * len(asked)
+
+
+def on_the_subject(sentence: str, passage: str, question: str) -> bool:
+    """Whether the passage itself holds enough of the asker's words that a sentence takes over; true across scripts."""
+    borrowed = terms(sentence) & terms(question)
+    if not borrowed or language_of(sentence) != language_of(passage):
+        return True
+    return len(borrowed & terms(passage)) >= LEAST_BORROWED * len(borrowed)
 
 
 def passage_text(hit: Hit) -> str:

@@ -77,7 +77,7 @@ def joined(before: str, follow_up: str) -> str:
 
 def accepted(reply: str, before: str, follow_up: str) -> str | None:
     """The rewritten question out of a model's reply, or None when it may not be trusted: it must keep every content
-    word of the follow-up, bring in none of its own, and stay in the asker's language."""
+    word of the follow-up, carry over some of the question before, and stay in the asker's language."""
     lines = plain(reply).splitlines()
     if not lines:
         return None
@@ -89,7 +89,8 @@ def accepted(reply: str, before: str, follow_up: str) -> str | None:
     has, wanted = terms(question), terms(_bare(follow_up))
     if not wanted <= has:
         return None
-    return question if _mostly_known(question, before, follow_up) else None
+    carried = has & (terms(before) - terms(follow_up))
+    return question if carried and _mostly_known(question, before, follow_up) else None
 
 
 def _bare(follow_up: str) -> str:

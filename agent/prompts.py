@@ -65,14 +65,15 @@ _ALONE_EXAMPLES: Final[dict[Language, tuple[tuple[str, str, str], ...]]] = {
 }
 
 
+# The Chinese task does not offer the refusal again: said twice, it makes the model refuse what the passage states.
 _TASK: Final[dict[Language, str]] = {
     "en": "Reply with one complete sentence, or NOT FOUND.",
-    "zh": "用一句完整的话回答；没有写明就回复：未找到。",
+    "zh": "用一句完整的话回答。",
 }
 # For a passage in the other language.
 _TASK_ACROSS: Final[dict[Language, str]] = {
     "en": "Reply with one complete sentence in English, or NOT FOUND.",
-    "zh": "用一句完整的中文回答；没有写明就回复：未找到。",
+    "zh": "用一句完整的中文回答。",
 }
 
 
@@ -106,6 +107,10 @@ _CONDENSE_EXAMPLES: Final[dict[Language, tuple[tuple[str, str], ...]]] = {
             "Who cleans the lenses in Lima after a visit?",
         ),
         (
+            "Question: What does a night ticket in Oslo cost for group C?\nFollow-up: What about the deposit?",
+            "What is the deposit in Oslo for group C?",
+        ),
+        (
             "Question: Can I borrow a star chart?\nFollow-up: How long can I keep it?",
             "How long can I keep a borrowed star chart?",
         ),
@@ -113,7 +118,8 @@ _CONDENSE_EXAMPLES: Final[dict[Language, tuple[tuple[str, str], ...]]] = {
     "zh": (
         ("问题：访客每次可以预约北侧望远镜多久？\n追问：南侧的呢？", "访客每次可以预约南侧望远镜多久？"),
         ("问题：奥斯陆的镜片由谁清洁？\n追问：那利马呢？", "利马的镜片由谁清洁？"),
-        ("问题：借星图要办什么手续？\n追问：那押金呢？", "借星图的押金是多少？"),
+        ("问题：去奥斯陆观星，C 组每晚门票多少钱？\n追问：那押金呢？", "去奥斯陆观星，C 组押金多少钱？"),
+        ("问题：借星图要办什么手续？\n追问：最多能借多久？", "借星图最多能借多久？"),
     ),
 }
 

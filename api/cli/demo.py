@@ -140,12 +140,12 @@ def farewell(settings: Settings, planned: Sequence[Planned]) -> None:
     answered = sum(item.expect is Outcome.ANSWERED for item in planned)
     out = console.out()
     out.print()
-    refused = console.counted(len(planned) - answered, "question")
     out.print(
-        f"As it should be: {answered} answered with their sources, {refused} refused that the handbook leaves open."
+        f"As it should be: {console.counted(answered, 'question')} answered with sources, "
+        f"{len(planned) - answered} refused because the handbook does not say."
     )
     out.print()
-    out.print(Text.assemble("Now open the page:  ", ("make serve", "bold"), f"  and then  {address(settings)}"))
+    out.print(Text.assemble("Now open the page:  ", ("make serve", "bold"), f",  then  {address(settings)}"))
     out.print(f"Log in as {ADMIN}; the password is in {near(settings.home / LOGIN_FILE)}.")
 
 

@@ -1,6 +1,7 @@
 """A document's life over HTTP: uploaded, ready, found, cited, deleted, gone."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import Any
 from uuid import UUID
 
@@ -236,14 +237,17 @@ async def test_without_a_chat_model_documents_are_ingested_and_searched(site: Si
 
 
 async def test_a_document_another_process_works_on_is_left_alone(site: Site) -> None:
-    async with site.client(site.demo.tokens["admin"]) as client:
-        site.context.worker.wake = lambda _: None  # type: ignore[method-assign]
-        document_id = (await _upload(client, "a.md", NOTE)).json()["id"]
-        (waiting,) = await documents.pending(site.runtime.db, site.demo.tenant.id)
-        async with documents.processing(site.runtime.db, site.demo.tenant.id, waiting.id) as free:
-            assert free
-            await site.context.worker.drain(site.demo.tenant.id)
-            assert (await client.get(f"/v1/documents/{document_id}")).json()["state"] == "processing"
+    worker, db, tenant_id = site.context.worker, site.runtime.db, site.demo.tenant.id
+    async with site.client(site.demo.tokens["admin"]) as client, AsyncExitStack() as held:
+        # The worker's own round may come at any moment: it waits until the document is held.
+        async with worker._turn:
+            document_id = (await _upload(client, "a.md", NOTE)).json()["id"]
+            (waiting,) = await documents.pending(db, tenant_id)
+            assert await held.enter_async_context(documents.processing(db, tenant_id, waiting.id))
+        await worker.drain(tenant_id)
+        assert (await client.get(f"/v1/documents/{document_id}")).json()["state"] == "processing"
+        await held.aclose()
+        worker.wake(tenant_id)
         assert (await _settled(site, document_id))["state"] == "ready"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from agent.checking import check, sounds_refused, speaks_of
+from agent.checking import check, on_the_subject, sounds_refused, speaks_of
 
 PASSAGE = (
     "Travel policy\nHotel caps\nCity: Shanghai\nGrades P1 to M1: CNY 550 per night\n"
@@ -60,6 +60,14 @@ def test_a_name_may_stand_in_the_section_around_the_passage() -> None:
 )
 def test_a_sentence_speaks_of_what_a_long_question_asks(sentence: str, question: str, expected: bool) -> None:
     assert speaks_of(sentence, question) is expected
+
+
+def test_a_rule_about_one_thing_does_not_answer_for_another() -> None:
+    passage = "Sick leave\nReturn to work: paid leave of up to 6 weeks after an operation"
+    question = "How many weeks of paid leave does the main carer get after an adoption?"
+    assert not on_the_subject("The main carer gets 6 weeks of paid leave after an adoption.", passage, question)
+    assert on_the_subject("You get 6 weeks of paid leave.", passage, question)
+    assert on_the_subject("The main carer gets 6 weeks after an adoption.", "收养假 6 周", question)
 
 
 def test_a_bare_number_takes_its_unit_from_the_header() -> None:

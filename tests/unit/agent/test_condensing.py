@@ -56,6 +56,7 @@ def test_whole_questions_stand_alone(question: str) -> None:
         ("Shanghai employees receive generous pension plans yearly.", BEFORE, "and in Shanghai?", None),
         ("上海的酒店标准是多少？", BEFORE, "and in Shanghai?", None),
         ("", BEFORE, "and in Shanghai?", None),
+        ("住宿费是多少？", BEFORE_ZH, "那住宿费呢？", None),
     ],
 )  # fmt: skip
 def test_a_rewritten_question_is_checked(reply: str, before: str, follow_up: str, expected: str | None) -> None:
