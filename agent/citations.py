@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from agent.text import sentences, terms
+from agent.text import quantities, sentences, terms
 from core.records import Citation, Hit
 
 MAX_CITATIONS: Final = 20
@@ -124,10 +124,13 @@ def _citation(n: int, hit: Hit, sentence: str) -> Citation:
 
 
 def quote(passage: str, sentence: str) -> str:
-    """The sentence or row of a passage that comes nearest to an answer's sentence, verbatim."""
-    wanted = terms(sentence)
-    pieces = sentences(passage)
-    return max(pieces, key=lambda piece: len(wanted & terms(piece)), default=passage)
+    """The sentence or row of a passage that comes nearest to an answer's sentence, verbatim; amounts count first."""
+    wanted, amounts = terms(sentence), quantities(sentence)
+
+    def nearness(piece: str) -> tuple[int, int]:
+        return len(amounts & quantities(piece)), len(wanted & terms(piece))
+
+    return max(sentences(passage), key=nearness, default=passage)
 
 
 def with_numbers(sentence: str, numbers: Sequence[int]) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 
 from agent.citations import defuse
 from agent.text import around, estimate_tokens, is_unit, quantities, terms
+from agent.tiers import fitting
 from core.records import Hit
 
 # Rows of a table that are shown when only some of them fit the question best.
@@ -24,13 +25,17 @@ def shown(hit: Hit, question: str, budget: int) -> str:
     wanted = terms(question)
     text = hit.text
     if hit.kind == "table":
-        text = "\n".join(cells(row, wanted) for row in rows(hit, wanted).splitlines())
+        text = "\n".join(cells(row, wanted) for row in rows(hit, question).splitlines())
     return f"{head}\n{around(defuse(text), wanted, max(budget - estimate_tokens(head), 40))}"
 
 
-def rows(hit: Hit, wanted: frozenset[str]) -> str:
+def rows(hit: Hit, question: str) -> str:
     """The rows of a table that alone hold what is asked for, or all of them: small models take a neighbour's number."""
     lines = hit.text.splitlines()
+    tiers = fitting(lines, question)
+    if tiers:
+        return "\n".join(tiers)
+    wanted = terms(question)
     found = [wanted & terms(line) for line in lines]
     # Units and what most rows say tell no row from another: "years" must not pick the tiers that repeat the word.
     telling = [row - frozenset(term for term in row if is_unit(term) or _common(term, found)) for row in found]

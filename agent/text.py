@@ -216,6 +216,15 @@ def _quantity(match: re.Match[str]) -> Quantity:
     return Quantity(_digits(match["number"], match["scale"]), unit, "" if unit or word in _FUNCTION else word)
 
 
+def located(folded: str) -> list[tuple[Quantity, int, int]]:
+    """The numbers written in digits of a folded text with where they start and end, unit included."""
+    found = []
+    for match in _NUMBER.finditer(folded):
+        end = match.end("after") if match["after"] else match.end("scale") if match["scale"] else match.end("number")
+        found.append((_quantity(match), match.start("before") if match["before"] else match.start("number"), end))
+    return found
+
+
 def quantities(text: str) -> frozenset[Quantity]:
     """Every number of a text with its unit, in one form for both languages: digits, number words that a unit follows,
     Chinese numerals that a unit follows, and the names of months as their number."""

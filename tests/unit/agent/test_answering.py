@@ -74,6 +74,28 @@ async def test_two_things_asked_for_get_two_sentences() -> None:
     ]
 
 
+async def test_what_a_passage_lacks_is_left_out_of_its_sentence() -> None:
+    chat = ScriptedChat(
+        [
+            "The hotel cap in Shanghai is CNY 550 per night, and the meal allowance is not specified in the passage.",
+            "The hotel cap is not specified in the passage. The meal allowance in Shanghai is CNY 120 per day.",
+        ],
+        first_tokens=[SURE, SURE, SURE],
+    )
+    told, _ = await answers(chat, [CAP, MEAL, TRAIN], BOTH)
+    assert [sentence.text for sentence in told] == [
+        "The hotel cap in Shanghai is CNY 550 per night.",
+        "The meal allowance in Shanghai is CNY 120 per day.",
+    ]
+
+
+async def test_a_hedge_before_another_fact_is_a_refusal() -> None:
+    reply = "The cap in Singapore is not specified. The hotel cap in Shanghai is CNY 550 per night."
+    assert (await answers(ScriptedChat([reply], first_tokens=[SURE]), [CAP], "What is the hotel cap in Singapore?"))[
+        0
+    ] == []
+
+
 async def test_a_passage_is_read_once_however_often_it_is_asked_about() -> None:
     evidence = Evidence()
     handles = evidence.add([CAP])

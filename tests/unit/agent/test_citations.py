@@ -99,6 +99,11 @@ def test_a_quote_is_always_a_part_of_the_passage() -> None:
     assert quote(passage, "The cap in London is GBP 165.") == "City: London | Cap: GBP 165"
 
 
+def test_the_quote_holds_the_amount() -> None:
+    passage = "休息日加班每月可调休，小时工资 200%\n每月累计加班不超过 36 小时"
+    assert quote(passage, "一个月最多可以加班 36 小时。") == "每月累计加班不超过 36 小时"
+
+
 @pytest.mark.parametrize(
     ("sentence", "numbers", "expected"),
     [

@@ -20,7 +20,7 @@ def test_the_row_and_the_column_asked_for_are_shown() -> None:
 
 
 def test_where_no_row_stands_out_all_are_shown() -> None:
-    assert rows(ALLOWANCES, terms("How much in London?")) == ALLOWANCES.text
+    assert rows(ALLOWANCES, "How much in London?") == ALLOWANCES.text
 
 
 def test_where_no_column_is_named_all_are_shown() -> None:
@@ -45,10 +45,17 @@ def test_what_is_shown_fits_the_budget() -> None:
     assert estimate_tokens(shown(long, "travel?", 120)) <= 125
 
 
+TIERS = hit(
+    "Service: less than 2 years | Leave: 20 days\nService: 2 years to less than 5 years | Leave: 22 days\n"
+    "Service: 5 years to less than 10 years of service | Leave: 25 days\n"
+    "Service: 10 years of service and more | Leave: 28 days",
+    kind="table",
+)
+
+
 def test_a_unit_picks_no_tier() -> None:
-    tiers = hit(
-        "Service: less than 2 years | Leave: 20 days\nService: 2 to 5 years | Leave: 22 days\n"
-        "Service: 5 to less than 10 years of service | Leave: 25 days\nService: 10 years of service | Leave: 28 days",
-        kind="table",
-    )
-    assert rows(tiers, terms("How many days of leave do I get after 3 years of service?")) == tiers.text
+    assert rows(TIERS, "How many days of leave do I get after some years of service?") == TIERS.text
+
+
+def test_a_quantity_picks_its_tier() -> None:
+    assert rows(TIERS, "How many days of leave do I get after 3 years?") == TIERS.text.splitlines()[1]
