@@ -30,8 +30,8 @@ def test_the_demo_answers_and_refuses_as_it_must(tmp_path: Path) -> None:
     done = intramuros(home, "demo")
     assert done.returncode == 0, done.stdout + done.stderr
     english, follow_up, chinese, refused = done.stdout.split("\n?   ")[1:]
-    assert "42" in english
-    assert "120" in follow_up
+    assert "140" in english
+    assert "550" in follow_up
     assert "30" in chinese
     assert "来源" in chinese
     assert all("\n[1] " in answered for answered in (english, follow_up, chinese))
