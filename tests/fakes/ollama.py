@@ -12,11 +12,11 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 from tests.fakes.embedder import DIMENSION, vector
+from tests.fakes.server import LoopbackServer
 
 PIECE = 4  # characters in one line of a stream
 
@@ -63,7 +63,7 @@ class Request:
     body: Mapping[str, Any]
 
 
-class FakeOllama:
+class FakeOllama(LoopbackServer):
     """A context manager; `requests` lists what came, `left` is set when a client left a hanging reply."""
 
     def __init__(
@@ -81,21 +81,7 @@ class FakeOllama:
         self.context_tokens = context_tokens  # longer prompts are 400 under truncate: false (words count as tokens)
         self.embed_tokens = embed_tokens
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"owner": self}))
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(_Handler, "")
 
     @property
     def chats(self) -> list[Mapping[str, Any]]:

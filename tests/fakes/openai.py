@@ -2,14 +2,13 @@
 
 import json
 import math
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 from tests.fakes.embedder import vector
+from tests.fakes.server import LoopbackServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class Reply:
     finish: str | None = "stop"
 
 
-class FakeOpenAI:
+class FakeOpenAI(LoopbackServer):
     """A context manager; `requests` lists (path, headers, body) of what came."""
 
     def __init__(
@@ -37,21 +36,7 @@ class FakeOpenAI:
         self.models = tuple(models)
         self.replies = list(replies)
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"owner": self}))
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(_Handler, "/v1")
 
     @property
     def chats(self) -> list[dict[str, Any]]:
