@@ -111,12 +111,15 @@ async def test_a_closed_stream_stops_the_model(models: Models) -> None:
 
 
 async def test_a_cancelled_call_stops_the_model(models: Models) -> None:
-    task = asyncio.create_task(models.chat.complete([Message("user", "Count to 1000.")], max_tokens=1500))
-    await asyncio.wait([task], timeout=2)
+    """A schema that wants 900 numbers keeps the model writing far longer than the follow-up may wait."""
+    numbers = {"type": "array", "items": {"type": "integer"}, "minItems": 900}
+    call = models.chat.complete([Message("user", "Count to 1000.")], max_tokens=1900, schema=numbers)
+    task = asyncio.create_task(call)
+    await asyncio.wait([task], timeout=1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(30):
         assert (await models.chat.complete([Message("user", "Say yes.")], max_tokens=3)).text
 
 
