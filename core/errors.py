@@ -268,7 +268,7 @@ class DamagedFile(IngestError):
 
 
 class UnsupportedFormat(IngestError):
-    """This kind of file is not supported. Use PDF, DOCX, PPTX, XLSX, CSV, HTML, EML, Markdown or plain text."""
+    """This kind of file is not supported. Save it as PDF, DOCX, HTML, Markdown or plain text and upload it again."""
 
     code = "unsupported_format"
 
@@ -284,6 +284,38 @@ class FileTooLarge(IngestError):
 
     code = "file_too_large"
     status = 413
+
+
+class ActiveContent(IngestError):
+    """The file holds macros, embedded programs or links that load other files. Save it without them and try again."""
+
+    code = "active_content"
+
+
+class MissingConverter(IngestError):
+    """This kind of file needs a program that is not installed here. The message names it and its package."""
+
+    code = "missing_converter"
+
+
+class ParserStopped(IngestError):
+    """Reading the file took more time or memory than allowed, or ended the reader. Split it, or save it anew."""
+
+    code = "parser_stopped"
+
+
+class ReaderUnavailable(IntramurosError):
+    """The process that reads documents could not be started. Run `intramuros doctor`; then try again."""
+
+    code = "reader_unavailable"
+    status = 503
+
+
+class SyncRefused(IntramurosError):
+    """The folder lacks so many of its documents that they may only be out of reach. Nothing was changed."""
+
+    code = "sync_refused"
+    status = 409
 
 
 class ArchiveBomb(IngestError):

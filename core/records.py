@@ -27,6 +27,14 @@ class DocumentState(StrEnum):
     FAILED = "failed"
 
 
+class Searchable(StrEnum):
+    """By what a document can be found: its words are in as soon as it is read, its meaning once all vectors are."""
+
+    NOTHING = "nothing"
+    WORDS = "words"
+    MEANING = "meaning"
+
+
 class Outcome(StrEnum):
     """How a turn ended: `conversed` is small talk, `incomplete` an answer cut short by a limit."""
 
@@ -71,8 +79,43 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
+class ParseWarning:
+    """Something in a file that could not be read, or was removed on purpose. `text` is for a person.
+
+    `code` is for programs and for translation; `count` says how many pieces it concerns, `pages` which pages.
+    """
+
+    code: str
+    text: str
+    count: int = 1
+    pages: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far processing has come: `done` of `total` chunks embedded, 0 of 0 until the file was read.
+
+    `seconds_left` is an estimate, None when there is none. `attempts` counts the tries since the bytes were registered;
+    `next_attempt_at` is when a fault that may pass is tried again.
+    """
+
+    step: Literal["waiting", "reading", "embedding"]
+    done: int = 0
+    total: int = 0
+    attempts: int = 0
+    next_attempt_at: datetime | None = None
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
-    """A source and its present state. `path` is relative to the folder that was ingested; sizes in bytes."""
+    """A source and its present state. `path` is relative to the folder that was ingested; sizes in bytes.
+
+    `revision` numbers the newest one that was read, from 1; 0 before the first. `source` names the folder that keeps it
+    current, None for an upload; `parent_id` is the mail or archive that it came in. `quarantined` passages are kept
+    from search until an admin releases them. `progress` is None once nothing is left to do. `read_sha256` names the
+    bytes of the newest revision: once they are those of `sha256`, only vectors may be missing.
+    """
 
     id: UUID
     collection_id: UUID
@@ -93,6 +136,37 @@ class Document:
     supersedes: str | None
     created_at: datetime
     updated_at: datetime
+    searchable: Searchable = Searchable.NOTHING
+    revision: int = 0
+    warnings: tuple[ParseWarning, ...] = ()
+    quarantined: int = 0
+    progress: Progress | None = None
+    source: str | None = None
+    parent_id: UUID | None = None
+    read_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One dated state of a document, numbered from 1; in force from `in_force_from` (None: always) to the next one's.
+
+    `effective_from` and `effective_to` are what its file or an admin said. `confidence` maps pages that were read by
+    OCR to the mean confidence of their words, 0 to 1.
+    """
+
+    number: int
+    sha256: str
+    title: str
+    size: int
+    pages: int | None
+    chunks: int
+    effective_from: date | None
+    effective_to: date | None
+    supersedes: str | None
+    in_force_from: date | None
+    created_at: datetime
+    warnings: tuple[ParseWarning, ...] = ()
+    confidence: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +192,41 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file found inside another (mail, archive), to become a document of its own. `name` may hold folders."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """What a small file beside a document's own says of it, over what that one says; None where it is silent.
+
+    `sha256` is that of the small file, `warnings` what of it could not be used.
+    """
+
+    sha256: str
+    title: str | None = None
+    effective_from: date | None = None
+    effective_to: date | None = None
+    supersedes: str | None = None
+    warnings: tuple[ParseWarning, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """What a partitioner found in one file, before chunking."""
+    """What a partitioner found in one file, before chunking. `confidence` as in Revision."""
 
     title: str
     elements: tuple[Element, ...]
     pages: int | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ParseWarning, ...] = ()
     effective_from: date | None = None
     effective_to: date | None = None
     supersedes: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+    confidence: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +234,8 @@ class Chunk:
     """The unit embedded, searched and cited.
 
     `start` and `end` are character offsets in the document's text (its chunks' texts joined by a line feed);
-    `section` numbers the parent section that is handed to model and reader, from 0 in reading order.
+    `section` numbers the parent section that is handed to model and reader, from 0 in reading order. `suspicion` is the
+    code of what makes its text look like an instruction to the model; such a chunk waits for an admin.
     """
 
     ordinal: int
@@ -147,6 +247,7 @@ class Chunk:
     kind: Literal["text", "table"] = "text"
     page: int | None = None
     boxes: tuple[Box, ...] = ()
+    suspicion: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +357,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a deletion removed: rows or files by kind."""
+    """What a deletion removed: rows or files by kind, and `quoting`: stored answers that quoted it and stay."""
 
     what: str
     counts: Mapping[str, int] = field(default_factory=dict)

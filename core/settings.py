@@ -61,6 +61,21 @@ class Settings(BaseSettings):
 
     max_file_mb: int = Field(100, ge=1, le=4096, description="Largest file that is ingested, in megabytes.")
 
+    max_attachments: int = Field(500, ge=0, le=10_000, description="Most files taken out of one mail or archive.")
+    parse_timeout: float = Field(180.0, gt=0, description="Seconds that reading one file may take.")
+    parse_memory_mb: int = Field(2048, ge=256, description="Memory that reading one file may take, in megabytes.")
+    ocr: bool = Field(True, description="Read scanned pages and pictures with Tesseract.")
+    ocr_languages: str = Field(
+        "eng+chi_sim", pattern=r"^[a-zA-Z_]+(\+[a-zA-Z_]+)*$", description="Tesseract's languages, joined by +."
+    )
+    quarantine: bool = Field(
+        True, description="Keep passages that read like instructions to the model from search until released."
+    )
+    keep_revisions: int = Field(20, ge=1, le=1000, description="Revisions of a document that stay searchable by date.")
+    serve_worker: bool = Field(True, description="Process the queue inside `serve`; off: only in `intramuros worker`.")
+    concurrency: int = Field(4, ge=1, le=64, description="Documents under way at once, most of them read ahead.")
+    max_attempts: int = Field(5, ge=1, le=50, description="Tries of a document whose processing met a passing fault.")
+
     host: str = Field("127.0.0.1", description="Address that `serve` listens on.")
     port: int = Field(8400, ge=1, le=65535, description="Port that `serve` listens on.")
     secure_cookies: bool = Field(False, description="Send the session cookie over HTTPS only; set it behind TLS.")

@@ -1,6 +1,8 @@
 """Small facts about text that several packages share: folding, script, language."""
 
+import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 from opencc import OpenCC
@@ -10,7 +12,8 @@ from core.records import Language
 # Share of CJK letters above which a text counts as Chinese.
 CJK_SHARE = 0.15
 
-_HAN = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
+# Unified ideographs, extensions A to H, compatibility ones, and the numeral 〇.
+_HAN = re.compile("[\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 
 
 @lru_cache(maxsize=1)
@@ -20,14 +23,20 @@ def _simplifier() -> OpenCC:
 
 def is_cjk(char: str) -> bool:
     """Whether a character is a Han ideograph (unified, extension A to H, compatibility, or the numeral 〇)."""
-    code = ord(char)
-    return char == "〇" or any(first <= code <= last for first, last in _HAN)
+    return _HAN.match(char) is not None
+
+
+def count_cjk(text: str) -> int:
+    """How many Han ideographs a text has."""
+    return 0 if text.isascii() else len(_HAN.findall(text))
 
 
 def cjk_share(text: str) -> float:
     """Han ideographs as a share of all letters and digits, 0 to 1 (0 for a text without any)."""
-    letters = [char for char in text if char.isalnum()]
-    return sum(map(is_cjk, letters)) / len(letters) if letters else 0.0
+    if text.isascii():
+        return 0.0
+    letters = "".join(filter(str.isalnum, text))
+    return count_cjk(letters) / len(letters) if letters else 0.0
 
 
 def language_of(text: str) -> Language:
@@ -37,7 +46,14 @@ def language_of(text: str) -> Language:
 
 def fold(text: str) -> str:
     """One form for matching: NFKC (full-width to half), traditional to simplified Chinese, case folded."""
+    if text.isascii():
+        return text.lower()
     normal = unicodedata.normalize("NFKC", text)
-    if any(map(is_cjk, normal)):
+    if _HAN.search(normal):
         normal = str(_simplifier().convert(normal))
     return normal.casefold()
+
+
+def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
+    """What is embedded for a chunk: `Title > Heading > Subheading`, a line feed, the text."""
+    return " > ".join((title, *heading_path)) + "\n" + text

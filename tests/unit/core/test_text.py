@@ -1,6 +1,6 @@
 import pytest
 
-from core.text import cjk_share, fold, is_cjk, language_of
+from core.text import cjk_share, count_cjk, fold, is_cjk, language_of
 
 
 @pytest.mark.parametrize("char", ["中", "㐀", "豈", "\U00020000", "\U000323af"])
@@ -28,6 +28,11 @@ def test_other_characters_are_not_han(char: str) -> None:
 )
 def test_a_question_has_its_language(text: str, language: str) -> None:
     assert language_of(text) == language
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 0), ("plain", 0), ("café – 9", 0), ("第〇章 a\U00020000", 4)])
+def test_han_characters_are_counted(text: str, count: int) -> None:
+    assert count_cjk(text) == count
 
 
 def test_the_share_counts_letters_and_digits_only() -> None:
