@@ -46,19 +46,32 @@ class Rules:
     programs: frozenset[str]
     sockets: tuple[str, ...]
     libraries: tuple[str, ...]
+    forks: bool
+    network: bool
 
 
-def arm(policy: Policy, *, programs: Collection[Path] = (), sockets: Collection[Path] = ()) -> None:
+def arm(
+    policy: Policy,
+    *,
+    programs: Collection[Path] = (),
+    sockets: Collection[Path] = (),
+    forks: bool = False,
+    network: bool = True,
+) -> None:
     """Watch this process from now on. Installed once; a later call only replaces the rules.
 
     programs: executables that may be started, or folders of them, beside none at all by default.
     sockets: folders whose Unix sockets may be used, beside those of the policy.
+    forks: whether this process may copy itself, as the one does that reads documents in children.
+    network: False where there is nobody at all to talk to, not even on this machine.
     """
     rules = Rules(
         policy=policy,
         programs=frozenset(os.path.realpath(program) for program in programs),
         sockets=tuple(os.path.realpath(folder) for folder in (*policy.sockets, *map(str, sockets))),
         libraries=tuple(os.path.realpath(r) for r in (sys.prefix, sys.base_prefix, *_SYSTEM_LIBRARIES)),
+        forks=forks,
+        network=network,
     )
     holder = sys.modules.get(_HOLDER)
     if holder is not None:
@@ -132,7 +145,7 @@ Check = Callable[[Rules, tuple[Any, ...]], str | None]
 
 def _apply(check: Check, rules: Rules, event: str, args: tuple[Any, ...]) -> None:
     try:
-        reason = check(rules, args)
+        reason = check(rules, args) if rules.network or event not in _NETWORK else "no_network"
     except (TypeError, ValueError, AttributeError, IndexError):
         reason = "unknown_shape"
     if reason is not None:
@@ -237,6 +250,10 @@ def _program(rules: Rules, executable: Any, env: Mapping[Any, Any] | None) -> st
     return None if real in rules.programs or str(Path(real).parent) in rules.programs else "program"
 
 
+def _fork(rules: Rules, args: tuple[Any, ...]) -> str | None:
+    return None if rules.forks else "program"
+
+
 def _never(rules: Rules, args: tuple[Any, ...]) -> str | None:
     return "program"
 
@@ -254,6 +271,20 @@ def _inside(path: str, folders: Collection[str]) -> bool:
     return any(real.is_relative_to(folder) for folder in folders)
 
 
+# What asks or reaches others. A Unix socket may be made, for a pair of them within the process.
+_NETWORK = frozenset(
+    {
+        "socket.connect",
+        "socket.sendto",
+        "socket.sendmsg",
+        "socket.bind",
+        "socket.getaddrinfo",
+        "socket.gethostbyname",
+        "socket.gethostbyaddr",
+        "socket.getnameinfo",
+    }
+)
+
 _CHECKS: dict[str, Check] = {
     "socket.__new__": _new_socket,
     "socket.connect": _connect,
@@ -269,7 +300,7 @@ _CHECKS: dict[str, Check] = {
     "os.posix_spawn": _execute,
     "os.system": _never,
     "os.spawn": _never,
-    "os.fork": _never,
+    "os.fork": _fork,
     "os.forkpty": _never,
     "pty.spawn": _never,
     "ctypes.dlopen": _library,

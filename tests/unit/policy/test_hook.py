@@ -278,6 +278,43 @@ report([outcome(lambda: subprocess.run(["true"])), outcome(lambda: subprocess.ru
     assert run(code) == ["passed", "passed" if same_folder else "program"]
 
 
+def test_without_a_network_not_even_this_machine_is_talked_to() -> None:
+    code = """
+hook.arm(POLICY, network=False)
+def tcp():
+    return socket.socket()
+def udp():
+    return socket.socket(type=socket.SOCK_DGRAM)
+def unix():
+    return socket.socket(socket.AF_UNIX)
+reasons = [
+    outcome(lambda: tcp().connect(("127.0.0.1", 11434))),
+    outcome(lambda: tcp().connect(("10.0.0.5", 443))),
+    outcome(lambda: udp().sendto(b"x", ("127.0.0.1", 9))),
+    outcome(lambda: udp().sendmsg([b"x"], [], 0, ("127.0.0.1", 9))),
+    outcome(lambda: tcp().bind(("127.0.0.1", 0))),
+    outcome(lambda: socket.getaddrinfo("localhost", 80)),
+    outcome(lambda: unix().connect("/nowhere/s")),
+]
+report([sorted(set(reasons)), outcome(socket.socketpair)])
+"""
+    assert run(code) == [["no_network"], "passed"]
+
+
+@pytest.mark.parametrize(("allowed", "expected"), [(True, "passed"), (False, "program")])
+def test_a_process_copies_itself_only_where_it_may(allowed: bool, expected: str) -> None:
+    code = """
+hook.arm(POLICY, forks=ALLOWED)
+def fork():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+report(outcome(fork))
+"""
+    assert run(code.replace("ALLOWED", str(allowed))) == expected
+
+
 def test_the_platform_can_still_be_named() -> None:
     code = """
 import platform
