@@ -7,14 +7,14 @@ for the transaction, and a connection whose setting is not empty never goes back
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 from uuid import UUID
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.sparsevec import register_sparsevec_info
-from psycopg import AsyncConnection, errors
+from psycopg import AsyncClientCursor, AsyncConnection, errors
 from psycopg.rows import DictRow, dict_row
 from psycopg.sql import Composed
 from psycopg.types import TypeInfo
@@ -31,6 +31,7 @@ from core.errors import (
 )
 from core.logs import trace_id
 from storage import queries
+from storage.liveness import Liveness
 from storage.locks import Locks
 
 logger = logging.getLogger(__name__)
@@ -117,8 +118,9 @@ class _Types:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The one door to PostgreSQL for everything but migrations and the making and removing of tenants."""
+    """The one door to PostgreSQL for everything but migrations, tenants being made or removed, and the queue."""
 
+    dsn: str = field(repr=False)
     pool: AsyncConnectionPool[Connection]
     locks: Locks
 
@@ -128,6 +130,12 @@ class Database:
 
         Errors: DatabaseUnavailable; UnsafeRole when that role could step around row security.
         """
+        liveness = Liveness()
+
+        async def reset(connection: Connection) -> None:
+            await _reset(connection)
+            liveness.used(connection)
+
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             app_dsn,
             connection_class=AsyncConnection[DictRow],
@@ -143,15 +151,15 @@ class Database:
             min_size=1,
             max_size=pool_size,
             timeout=WAIT_SECONDS,
-            check=AsyncConnectionPool.check_connection,
+            check=liveness.check,
             configure=_Types(),
-            reset=_reset,
+            reset=reset,
             open=False,
         )
         with translated():
             await _check_role(app_dsn)
             await pool.open()
-        return cls(pool, Locks(app_dsn))
+        return cls(app_dsn, pool, Locks(app_dsn))
 
     async def close(self) -> None:
         """Let every connection go. Safe to call twice."""
@@ -173,8 +181,10 @@ class Database:
         if not isinstance(tenant_id, UUID):
             raise TenantContextMissing
         with translated():
-            async with self.pool.connection() as connection, connection.transaction():
-                await connection.execute(
+            # The pool rolls back what an error leaves open.
+            async with self.pool.connection() as connection:
+                # Several statements in one trip need their values written into them, by the driver.
+                await AsyncClientCursor(connection).execute(
                     queries.text("session.enter"),
                     {
                         "tenant": str(tenant_id),
@@ -183,6 +193,7 @@ class Database:
                     },
                 )
                 yield Transaction(connection, tenant_id)
+                await connection.commit()
 
     @asynccontextmanager
     async def unscoped(self) -> AsyncIterator[Connection]:
@@ -208,9 +219,8 @@ async def _check_role(app_dsn: str) -> None:
 
 
 async def _reset(connection: Connection) -> None:
-    await connection.execute(queries.text("session.reset"))
-    cursor = await connection.execute(queries.text("session.leftover"))
-    row = await cursor.fetchone()
+    cursor = await connection.execute("; ".join(map(queries.text, ("session.reset", "session.leftover"))))
+    row = await (await cursor.set_result(-1)).fetchone()
     if row is None or row["leftover"]:
         # The pool throws away a connection whose reset fails.
         logger.error("a tenant setting outlived its transaction; the connection is dropped")

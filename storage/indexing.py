@@ -1,28 +1,26 @@
-"""The searchable half of a document: chunks, vectors and words, written and removed inside the caller's transaction.
+"""The searchable half of a document: words and vectors, written and removed inside the caller's transaction.
 
-The tenant's row in `lex_stat` is locked first: it gives the chunk numbers and holds the averages, so that one document
-of a tenant is written at a time while other tenants go on.
+The tenant's row in `lex_stat` is locked before words are written: it gives the chunk numbers and holds the averages, so
+that the words of one document of a tenant are written at a time while other tenants go on. Vectors need no such turn.
 """
 
 import asyncio
-import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector, SparseVector
+from psycopg.rows import DictRow
 
 from core.errors import EmbeddingSetMismatch, StorageError
-from core.records import Chunk
-from core.text import language_of
 from storage import lexical
 from storage.database import Transaction, typed_row
 
-# A term in more chunks than this keeps no list of them.
-DENSE: Final = 2000
 # Weights are made anew when an average field length has moved by more than this since they were made.
 DRIFT: Final = 0.10
 BATCH: Final = 1000
@@ -30,66 +28,134 @@ BATCH: Final = 1000
 Words = Mapping[int, dict[int, float]]
 
 
-async def add(
-    tx: Transaction,
-    document_id: UUID,
-    title: str,
-    chunks: Sequence[Chunk],
-    vectors: NDArray[np.float32],
-    embedder_id: str,
+async def numbers(tx: Transaction, count: int) -> list[int]:
+    """Numbers for new chunks of the tenant, never given before."""
+    first: int = typed_row(await tx.row("index.take_numbers", count=count))["first"]
+    return list(range(first, first + count))
+
+
+async def align(tx: Transaction, document_id: UUID) -> None:
+    """Make words and vectors follow the document's placements.
+
+    A chunk of the newest revision has words, unless it is quarantined; one of older revisions only is retired; one of
+    none goes. Vectors of new chunks are left to `add_vectors`.
+    """
+    averages = _averages(typed_row(await tx.row("index.lock")))
+    rows = await tx.rows("index.standing", document=document_id)
+    orphans = [row for row in rows if not row["placed"]]
+    placed = [row for row in rows if row["placed"]]
+    await _retire(tx, _numbers(row for row in placed if not row["newest"] and row["retired"] is False))
+    await _revive(tx, _numbers(row for row in placed if row["newest"] and row["retired"]))
+    await _delete(tx, _numbers(orphans), live=_numbers(row for row in orphans if row["retired"] is False))
+    await _add_words(
+        tx,
+        document_id,
+        _numbers(row for row in placed if row["newest"] and row["retired"] is None and not row["quarantined"]),
+        averages,
+    )
+
+
+async def remove(tx: Transaction, document_ids: Sequence[UUID]) -> None:
+    """Remove words and vectors of whole documents, whose chunks go with them."""
+    await tx.row("index.lock")
+    rows = await tx.rows("index.live_words", documents=list(document_ids))
+    await _uncount(tx, _numbers(rows))
+    await tx.run("index.empty_words", documents=list(document_ids))
+    await tx.run("index.empty_vectors", documents=list(document_ids))
+
+
+async def add_vectors(
+    tx: Transaction, document_id: UUID, chunk_ids: Sequence[int], vectors: NDArray[np.float32], embedder_id: str
 ) -> None:
-    """Write the chunks (in order) of a document that has none, with their vectors of shape (len(chunks), dimension).
+    """Write vectors of shape (len(chunk_ids), dimension); chunks that went meanwhile are passed over.
 
     Raises EmbeddingSetMismatch when the tenant's vectors are of another embedder or dimension.
     """
-    if vectors.ndim != 2 or len(vectors) != len(chunks):
-        raise StorageError(f"{len(chunks)} chunks came with vectors of shape {vectors.shape}.")
-    state = typed_row(await tx.row("index.lock"))
-    await _ensure_set(tx, embedder_id, vectors.shape[1], empty=state["n"] == 0)
-    ids = list(range(state["next_chunk"], state["next_chunk"] + len(chunks)))
-    parts = await asyncio.to_thread(lambda: [lexical.fields(chunk.text, title, chunk.heading_path) for chunk in chunks])
-    averages = _averages(state)
-    words = {i: lexical.vector(lexical.weighted(part, averages)) for i, part in zip(ids, parts, strict=True)}
-    lengths = [part.lengths for part in parts]
-    await tx.run("index.insert_chunks", document=document_id, chunk_id=ids, **_columns(chunks))
+    if vectors.ndim != 2 or len(vectors) != len(chunk_ids):
+        raise StorageError(f"{len(chunk_ids)} chunks came with vectors of shape {vectors.shape}.")
+    if not await _is_active(tx, embedder_id, vectors.shape[1]):
+        # Two writers of the tenant's first vectors: the second finds the set made.
+        await tx.row("index.lock")
+        if not await _is_active(tx, embedder_id, vectors.shape[1]):
+            await tx.row("index.add_set", embedder=embedder_id, dimension=vectors.shape[1])
     await tx.run(
         "index.insert_vectors",
         document=document_id,
         embedder=embedder_id,
-        chunk_id=ids,
+        chunk_id=list(chunk_ids),
         v=[HalfVector(vector) for vector in vectors],
     )
-    await tx.run(
-        "index.insert_words",
-        document=document_id,
-        chunk_id=ids,
-        text_length=[int(length.text) for length in lengths],
-        title_length=[int(length.title) for length in lengths],
-        headings_length=[int(length.headings) for length in lengths],
-        w=_sparse(words.values()),
-    )
-    term, chunk_id, weight = _flat(words)
-    await tx.run("index.count_terms", term=term, chunk_id=chunk_id, weight=weight, dense=DENSE)
-    await _count(tx, len(ids), len(ids), lengths, +1)
 
 
-async def remove(tx: Transaction, document_id: UUID) -> dict[str, int]:
-    """Remove what `add` wrote; the rows removed by kind. The tenant's counts are as if it had never been there."""
-    typed_row(await tx.row("index.lock"))
-    rows = await tx.rows("index.words", document=document_id)
-    words = {row["chunk_id"]: dict(zip(row["w"].indices(), row["w"].values(), strict=True)) for row in rows}
-    # pgvector's Python type counts from 0, SQL from 1.
-    term, chunk_id, _ = _flat({i: {number + 1: w for number, w in terms.items()} for i, terms in words.items()})
-    await tx.run("index.uncount_terms", term=term, chunk_id=chunk_id)
-    await tx.run("index.forget_terms", term=sorted(set(term)))
-    lengths = [lexical.Lengths(row["text_length"], row["title_length"], row["headings_length"]) for row in rows]
-    counts = {
-        "vectors": await tx.run("index.delete_vectors", document=document_id),
-        "words": await tx.run("index.delete_words", document=document_id),
-        "chunks": await tx.run("index.delete_chunks", document=document_id),
-    }
-    await _count(tx, -len(rows), 0, lengths, -1)
-    return counts
+async def missing(tx: Transaction, document_id: UUID, embedder_id: str, limit: int | None) -> list[DictRow]:
+    """Chunks of the newest revision without a vector of this embedder, in reading order, those that are alike once.
+
+    A vector that the tenant has of the very same chunk is copied first. Raises EmbeddingSetMismatch.
+    """
+    asked = {"document": document_id, "embedder": embedder_id}
+    rows = await tx.rows("index.missing_vectors", limit=limit, **asked)
+    if not rows:
+        return rows
+    await _is_active(tx, embedder_id)
+    if await tx.run("index.copy_vectors", **asked):
+        rows = await tx.rows("index.missing_vectors", limit=limit, **asked)
+    return rows
+
+
+async def outgrown(tx: Transaction, threshold: int) -> str | None:
+    """The embedder whose vectors want an index: the tenant has so many chunks, and they have none yet."""
+    row = await tx.row("index.grown", threshold=threshold)
+    return row["embedder_id"] if row else None
+
+
+async def _add_words(tx: Transaction, document_id: UUID, chunk_ids: list[int], averages: lexical.Lengths) -> None:
+    for at in range(0, len(chunk_ids), BATCH):
+        rows = await tx.rows("index.contents", chunk_id=chunk_ids[at : at + BATCH])
+        parts = await asyncio.to_thread(_fields, rows)
+        words = {
+            row["chunk_id"]: lexical.vector(lexical.weighted(part, averages))
+            for row, part in zip(rows, parts, strict=True)
+        }
+        lengths = [part.lengths for part in parts]
+        await tx.run(
+            "index.insert_words",
+            document=document_id,
+            chunk_id=list(words),
+            text_length=[int(length.text) for length in lengths],
+            title_length=[int(length.title) for length in lengths],
+            headings_length=[int(length.headings) for length in lengths],
+            w=_sparse(words.values()),
+        )
+        await _count(tx, words, lengths)
+
+
+def _fields(rows: Sequence[Mapping[str, Any]]) -> list[lexical.Fields]:
+    return [lexical.fields(row["text"], row["title"], row["heading_path"]) for row in rows]
+
+
+async def _retire(tx: Transaction, chunk_ids: list[int]) -> None:
+    if not chunk_ids:
+        return
+    await _uncount(tx, chunk_ids)
+    await tx.run("index.retire_words", chunk_id=chunk_ids, retired=True)
+    await tx.run("index.retire_vectors", chunk_id=chunk_ids, retired=True)
+
+
+async def _revive(tx: Transaction, chunk_ids: list[int]) -> None:
+    if not chunk_ids:
+        return
+    await _count(tx, *await _words(tx, chunk_ids))
+    await tx.run("index.retire_words", chunk_id=chunk_ids, retired=False)
+    await tx.run("index.retire_vectors", chunk_id=chunk_ids, retired=False)
+
+
+async def _delete(tx: Transaction, chunk_ids: list[int], *, live: list[int]) -> None:
+    if not chunk_ids:
+        return
+    await _uncount(tx, live)
+    await tx.run("index.delete_vectors", chunk_id=chunk_ids)
+    await tx.run("index.delete_words", chunk_id=chunk_ids)
+    await tx.run("index.delete_chunks", chunk_id=chunk_ids)
 
 
 async def settle(tx: Transaction) -> None:
@@ -123,55 +189,69 @@ async def _reweigh(tx: Transaction, rows: Sequence[Mapping[str, Any]], averages:
         }
 
     words = await asyncio.to_thread(weigh)
-    term, _, weight = _flat(words)
     await tx.run("index.reweigh", chunk_id=list(words), w=_sparse(words.values()))
-    await tx.run("index.raise_bounds", term=term, weight=weight)
 
 
-async def _ensure_set(tx: Transaction, embedder_id: str, dimension: int, *, empty: bool) -> None:
+async def _is_active(tx: Transaction, embedder_id: str, dimension: int | None = None) -> bool:
+    """Whether this embedder's is the tenant's set. Raises EmbeddingSetMismatch where another is in use."""
     active = await tx.row("index.active_set")
-    if active is not None and (active["embedder_id"], active["dimension"]) == (embedder_id, dimension):
-        return
-    if not empty:
+    if active is None:
+        return False
+    same = active["embedder_id"] == embedder_id and dimension in (None, active["dimension"])
+    if not same and active["used"]:
         raise EmbeddingSetMismatch
-    await tx.row("index.add_set", embedder=embedder_id, dimension=dimension)
+    return same
 
 
-async def _count(tx: Transaction, n: int, given: int, lengths: Sequence[lexical.Lengths], sign: int) -> None:
+async def _words(tx: Transaction, chunk_ids: list[int]) -> tuple[Words, list[lexical.Lengths]]:
+    rows = await tx.rows("index.words", chunk_id=chunk_ids)
+    # pgvector's Python type counts from 0, SQL from 1.
+    words = {
+        row["chunk_id"]: {number + 1: w for number, w in zip(row["w"].indices(), row["w"].values(), strict=True)}
+        for row in rows
+    }
+    lengths = [lexical.Lengths(row["text_length"], row["title_length"], row["headings_length"]) for row in rows]
+    return words, lengths
+
+
+async def _count(tx: Transaction, words: Words, lengths: Sequence[lexical.Lengths]) -> None:
+    term, df = _frequencies(words)
+    await tx.run("index.count_terms", term=term, df=df)
+    await _count_chunks(tx, lengths, +1)
+
+
+async def _uncount(tx: Transaction, chunk_ids: list[int]) -> None:
+    for at in range(0, len(chunk_ids), BATCH):
+        words, lengths = await _words(tx, chunk_ids[at : at + BATCH])
+        term, df = _frequencies(words)
+        await tx.run("index.uncount_terms", term=term, df=df)
+        await tx.run("index.forget_terms", term=term)
+        await _count_chunks(tx, lengths, -1)
+
+
+async def _count_chunks(tx: Transaction, lengths: Sequence[lexical.Lengths], sign: int) -> None:
     await tx.run(
         "index.count_chunks",
-        n=n,
-        given=given,
+        n=sign * len(lengths),
         text=sign * int(sum(length.text for length in lengths)),
         title=sign * int(sum(length.title for length in lengths)),
         headings=sign * int(sum(length.headings for length in lengths)),
     )
 
 
+def _numbers(rows: Iterable[Mapping[str, Any]]) -> list[int]:
+    return [row["chunk_id"] for row in rows]
+
+
 def _averages(state: Mapping[str, Any]) -> lexical.Lengths:
     return lexical.Lengths(state["text_average"], state["title_average"], state["headings_average"])
-
-
-def _columns(chunks: Sequence[Chunk]) -> dict[str, list[Any]]:
-    return {
-        "ordinal": [chunk.ordinal for chunk in chunks],
-        "section": [chunk.section for chunk in chunks],
-        "kind": [chunk.kind for chunk in chunks],
-        "language": [language_of(chunk.text) for chunk in chunks],
-        "heading_path": [json.dumps(chunk.heading_path) for chunk in chunks],
-        "text": [chunk.text for chunk in chunks],
-        "page": [chunk.page for chunk in chunks],
-        "boxes": [json.dumps([asdict(box) for box in chunk.boxes]) for chunk in chunks],
-        "start_at": [chunk.start for chunk in chunks],
-        "end_at": [chunk.end for chunk in chunks],
-    }
 
 
 def _sparse(words: Iterable[Mapping[int, float]]) -> list[SparseVector]:
     return [SparseVector({number - 1: w for number, w in terms.items()}, lexical.DIMENSION) for terms in words]
 
 
-def _flat(words: Words) -> tuple[list[int], list[int], list[float]]:
-    """Term numbers, chunk numbers and weights of every posting, in three lists."""
-    postings = [(number, i, w) for i, terms in words.items() for number, w in terms.items()]
-    return [p[0] for p in postings], [p[1] for p in postings], [p[2] for p in postings]
+def _frequencies(words: Words) -> tuple[list[int], list[int]]:
+    """Term numbers, and in how many of these chunks each stands."""
+    counted = Counter(chain.from_iterable(words.values()))
+    return list(counted), list(counted.values())

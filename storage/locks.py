@@ -1,4 +1,5 @@
-"""Advisory locks that outlive a transaction: one document worked on, one session answered, by one process at a time.
+"""Advisory locks that outlive a transaction: one document worked on, one session answered, by one process at a time;
+and one that all who answer a question share.
 
 All of a process's locks are held by one connection of their own: a question may take minutes, and a pooled connection
 (with its place among the server's connections) must not wait beside it.
@@ -7,6 +8,7 @@ All of a process's locks are held by one connection of their own: a question may
 import asyncio
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -16,6 +18,7 @@ from psycopg.rows import DictRow, dict_row
 
 from core.errors import DatabaseUnavailable
 from storage import queries
+from storage.liveness import Liveness
 
 logger = logging.getLogger(__name__)
 
@@ -32,9 +35,11 @@ class Locks:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._connection: AsyncConnection[DictRow] | None = None
+        self._liveness = Liveness()
         self._turn = asyncio.Lock()
         # A database session may take the same lock twice, so tasks of this process are kept apart here.
         self._held: set[int] = set()
+        self._shared: Counter[int] = Counter()
 
     @asynccontextmanager
     async def hold(self, key: int) -> AsyncIterator[bool]:
@@ -46,6 +51,16 @@ class Locks:
         finally:
             await asyncio.shield(asyncio.ensure_future(self._let_go(taking, key)))
 
+    @asynccontextmanager
+    async def share(self, key: int) -> AsyncIterator[None]:
+        """Hold a lock beside all others who share it, while inside. Raises DatabaseUnavailable."""
+        joining = asyncio.ensure_future(self._join(key))
+        try:
+            await asyncio.shield(joining)
+            yield
+        finally:
+            await asyncio.shield(asyncio.ensure_future(self._leave(joining, key)))
+
     async def close(self) -> None:
         """Let the connection, and with it every lock, go."""
         async with self._turn:
@@ -53,6 +68,7 @@ class Locks:
                 await self._connection.close()
             self._connection = None
             self._held.clear()
+            self._shared.clear()
 
     async def _take(self, key: int) -> bool:
         async with self._turn:
@@ -75,17 +91,35 @@ class Locks:
     async def _release(self, key: int) -> None:
         async with self._turn:
             self._held.discard(key)
-            if self._connection is None or self._connection.closed:
-                return
+            await self._say("session.release", key)
+
+    async def _join(self, key: int) -> None:
+        async with self._turn:
             try:
-                await _ask(self._connection, "session.release", key)
-            except psycopg.Error:
-                # The server lets go of a lost connection's locks by itself.
-                logger.warning("the connection that held a lock was lost")
+                await _ask(await self._connected(), "session.share", key)
+            except psycopg.Error as error:
+                raise DatabaseUnavailable from error
+            self._shared[key] += 1
+
+    async def _leave(self, joining: asyncio.Future[None], key: int) -> None:
+        await asyncio.wait([joining])
+        if joining.exception() is None:
+            async with self._turn:
+                self._shared -= Counter([key])
+                await self._say("session.unshare", key)
+
+    async def _say(self, name: str, key: int) -> None:
+        if self._connection is None or self._connection.closed:
+            return
+        try:
+            await _ask(self._connection, name, key)
+        except psycopg.Error:
+            # The server lets go of a lost connection's locks by itself.
+            logger.warning("the connection that held a lock was lost")
 
     async def _connected(self) -> AsyncConnection[DictRow]:
         connection = self._connection
-        if connection is not None and not connection.closed and await _alive(connection):
+        if connection is not None and not connection.closed and await self._stands(connection):
             return connection
         connection = await AsyncConnection.connect(
             self._dsn, autocommit=True, row_factory=dict_row, connect_timeout=10, gssencmode="disable"
@@ -93,18 +127,19 @@ class Locks:
         self._connection = connection
         for key in self._held:  # what the lost connection held is still being worked on
             await _ask(connection, "session.take", key)
+        for key in self._shared.elements():
+            await _ask(connection, "session.share", key)
         return connection
+
+    async def _stands(self, connection: AsyncConnection[DictRow]) -> bool:
+        try:
+            await self._liveness.check(connection)
+        except psycopg.OperationalError:
+            return False
+        return True
 
 
 async def _ask(connection: AsyncConnection[DictRow], name: str, key: int) -> bool:
     cursor = await connection.execute(queries.text(name), {"key": key})
     row = await cursor.fetchone()
     return row is not None and any(row.values())
-
-
-async def _alive(connection: AsyncConnection[DictRow]) -> bool:
-    try:
-        await connection.execute(queries.text("session.ping"))
-    except psycopg.OperationalError:
-        return False
-    return True

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import re
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Final
 
@@ -52,9 +52,9 @@ def known(folder: Path = FOLDER) -> list[Migration]:
 async def migrate(owner_dsn: str, *, folder: Path = FOLDER) -> list[str]:
     """Bring the database to this program's schema; the names of the migrations applied, [] when it was there already.
 
-    Also makes the roles (when the address may), LangGraph's checkpoint tables and their row security. Safe to run from
-    several processes at once. Errors: SchemaTooNew, StorageError (a frozen file changed, a missing right),
-    DatabaseUnavailable.
+    Also makes the roles (when the address may), LangGraph's checkpoint tables with their row security, and the queue's
+    tables. Safe to run from several processes at once. Errors: SchemaTooNew, StorageError (a frozen file changed, a
+    missing right), DatabaseUnavailable.
     """
     migrations = known(folder)
     async with owner.connection(owner_dsn) as connection:
@@ -73,6 +73,7 @@ async def migrate(owner_dsn: str, *, folder: Path = FOLDER) -> list[str]:
         for migration in pending:
             await _apply(connection, migration)
         await _set_up_checkpoints(connection)
+        await _set_up_queue(connection)
     return [migration.name for migration in pending]
 
 
@@ -138,9 +139,7 @@ async def _apply(connection: Connection, migration: Migration) -> None:
 
 async def _set_up_checkpoints(connection: Connection) -> None:
     made_by = f"langgraph-checkpoint-postgres {version('langgraph-checkpoint-postgres')}"
-    cursor = await connection.execute(queries.text("schema.checkpoint_comment"))
-    row = await cursor.fetchone()
-    if row is not None and row["made_by"] == made_by:
+    if await _made_by(connection, "checkpoints") == made_by:
         return
     # Imported late, and only when its tables are older than the installed version: it takes a second.
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -149,3 +148,27 @@ async def _set_up_checkpoints(connection: Connection) -> None:
     await AsyncPostgresSaver(connection).setup()
     await connection.execute(queries.text("schema.secure_checkpoints"))
     await connection.execute(sql.SQL("COMMENT ON SCHEMA checkpoints IS {}").format(made_by))
+
+
+async def _set_up_queue(connection: Connection) -> None:
+    """Make the queue's tables, anew for another version of procrastinate: what waits stands with the documents."""
+    made_by = f"procrastinate {version('procrastinate')}"
+    if await _made_by(connection, "procrastinate") == made_by:
+        return
+    async with connection.transaction():
+        await connection.execute(queries.text("schema.empty_queue"))
+        await connection.execute("SET LOCAL search_path = procrastinate")
+        await connection.execute(_queue_schema())
+        await connection.execute(queries.text("schema.secure_queue"))
+        await connection.execute(sql.SQL("COMMENT ON SCHEMA procrastinate IS {}").format(made_by))
+
+
+def _queue_schema() -> bytes:
+    # Read and not asked for: what the package imports starts a program, which the audit hook refuses.
+    return Path(str(distribution("procrastinate").locate_file("procrastinate/sql/schema.sql"))).read_bytes()
+
+
+async def _made_by(connection: Connection, schema: str) -> str | None:
+    cursor = await connection.execute(queries.text("schema.made_by"), {"schema": schema})
+    row = await cursor.fetchone()
+    return row["made_by"] if row else None

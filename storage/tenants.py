@@ -10,7 +10,7 @@ from storage.database import Connection, Database, typed_row
 from storage.lexical import USUAL
 
 # Children first: a partition that another one refers to cannot be dropped.
-PARTITIONED = ("embeddings", "lex_doc", "chunks")
+PARTITIONED = ("embeddings", "lex_doc", "placements", "chunks")
 
 
 async def create(owner_dsn: str, slug: str, name: str) -> Tenant:

@@ -13,7 +13,7 @@ SELECT id, name FROM collections WHERE tenant_id = %(tenant)s AND name = %(name)
 -- name: visible
 SELECT c.id, c.name, count(d.id) AS documents, max(d.updated_at) AS updated_at
 FROM collections c
-LEFT JOIN documents d ON d.tenant_id = c.tenant_id AND d.collection_id = c.id AND d.chunks > 0
+LEFT JOIN documents d ON d.tenant_id = c.tenant_id AND d.collection_id = c.id AND d.searchable <> 'nothing'
 WHERE c.tenant_id = %(tenant)s AND (%(admin)s OR EXISTS (
     SELECT 1 FROM grants g
     WHERE g.tenant_id = c.tenant_id AND g.collection_id = c.id AND g.grantee = ANY(%(grantees)s)))

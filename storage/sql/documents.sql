@@ -1,72 +1,181 @@
--- Documents and what is made of them: chunks, vectors, words. `readable` is the one access check, used by name below:
--- an admin reads every collection, others those granted to one of their grantees.
+-- Documents and what is read of them. `readable` is the one access check, used by name below: an admin reads every
+-- collection, others those granted to one of their grantees.
 
 -- name: by_bytes
-SELECT id FROM documents WHERE tenant_id = %(tenant)s AND collection_id = %(collection)s AND sha256 = %(sha256)s FOR UPDATE
+SELECT id FROM documents
+WHERE tenant_id = %(tenant)s AND collection_id = %(collection)s AND sha256 = %(sha256)s AND parent_id IS NULL
+FOR NO KEY UPDATE
 
 -- name: by_path
-SELECT id FROM documents WHERE tenant_id = %(tenant)s AND collection_id = %(collection)s AND path = %(path)s FOR UPDATE
+SELECT id, parent_id FROM documents
+WHERE tenant_id = %(tenant)s AND collection_id = %(collection)s AND path = %(path)s FOR NO KEY UPDATE
 
 -- name: insert
-INSERT INTO documents (tenant_id, collection_id, path, sha256, media_type, size, title)
-VALUES (%(tenant)s, %(collection)s, %(path)s, %(sha256)s, %(media_type)s, %(size)s, %(title)s)
+INSERT INTO documents (tenant_id, collection_id, path, sha256, media_type, size, title, source, parent_id)
+VALUES (%(tenant)s, %(collection)s, %(path)s, %(sha256)s, %(media_type)s, %(size)s, %(title)s, %(source)s, %(parent)s)
 RETURNING id
 
 -- name: new_bytes
 UPDATE documents SET sha256 = %(sha256)s, media_type = %(media_type)s, size = %(size)s, title = %(title)s,
-    state = 'queued', reason_code = NULL, reason = NULL, updated_at = now()
+    state = 'queued', reason_code = NULL, reason = NULL, attempts = 0, next_attempt_at = NULL, warnings = '[]',
+    updated_at = now()
 WHERE tenant_id = %(tenant)s AND id = %(id)s
 
--- name: queue_again
-UPDATE documents SET state = 'queued', reason_code = NULL, reason = NULL, updated_at = now()
-WHERE tenant_id = %(tenant)s AND id = %(id)s AND state <> 'ready'
+-- name: adopt
+UPDATE documents SET source = coalesce(%(source)s, source), parent_id = coalesce(%(parent)s, parent_id)
+WHERE tenant_id = %(tenant)s AND id = %(id)s
+
+-- name: requeue
+UPDATE documents SET state = 'queued', reason_code = NULL, reason = NULL, attempts = 0, next_attempt_at = NULL,
+    updated_at = now()
+WHERE tenant_id = %(tenant)s AND id = %(id)s AND (state = 'failed' OR next_attempt_at IS NOT NULL)
+
+-- name: move
+WITH RECURSIVE family AS (
+    SELECT d.id, d.path FROM documents d WHERE d.tenant_id = %(tenant)s AND d.id = %(id)s
+    UNION
+    SELECT d.id, d.path FROM documents d JOIN family f ON d.parent_id = f.id WHERE d.tenant_id = %(tenant)s
+)
+UPDATE documents d SET path = %(path)s || substr(d.path, length(%(old)s) + 1), updated_at = now()
+FROM family f WHERE d.tenant_id = %(tenant)s AND d.id = f.id AND (d.id = %(id)s OR starts_with(d.path, %(old)s || '/'))
 
 -- name: processing
-UPDATE documents SET state = 'processing', reason_code = NULL, reason = NULL, updated_at = now()
+UPDATE documents SET state = 'processing', reason_code = NULL, reason = NULL, attempts = attempts + 1,
+    next_attempt_at = NULL, updated_at = now()
 WHERE tenant_id = %(tenant)s AND id = %(id)s AND state <> 'ready'
 
--- name: fail
-UPDATE documents SET state = 'failed', reason_code = %(code)s, reason = %(reason)s, updated_at = now()
+-- name: read
+UPDATE documents SET state = 'processing', reason_code = NULL, reason = NULL, revision = %(revision)s,
+    read_sha256 = sha256, title = %(title)s, pages = %(pages)s, chunks = %(chunks)s, language = %(language)s,
+    warnings = %(warnings)s::jsonb, updated_at = now()
 WHERE tenant_id = %(tenant)s AND id = %(id)s
 
--- name: ready
-UPDATE documents SET state = 'ready', reason_code = NULL, reason = NULL, title = %(title)s,
-    pages = %(pages)s, chunks = %(chunks)s, language = %(language)s, effective_from = %(effective_from)s,
-    effective_to = %(effective_to)s, supersedes = %(supersedes)s, updated_at = now()
-WHERE tenant_id = %(tenant)s AND id = %(id)s AND sha256 = %(sha256)s
-
--- name: lock
-SELECT id FROM documents WHERE tenant_id = %(tenant)s AND id = %(id)s FOR UPDATE
-
--- name: one
-SELECT d.*, c.name AS collection FROM documents d
-JOIN collections c ON c.tenant_id = d.tenant_id AND c.id = d.collection_id
+-- name: weigh
+UPDATE documents d SET quarantined = q.n, updated_at = now(),
+    searchable = CASE WHEN d.chunks > q.n THEN 'words' ELSE 'nothing' END
+FROM (SELECT count(*) AS n FROM documents d
+      JOIN placements p ON p.tenant_id = %(tenant)s AND p.document_id = d.id AND p.revision = d.revision
+      JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = p.chunk_id AND c.quarantined
+      WHERE d.tenant_id = %(tenant)s AND d.id = %(id)s) q
 WHERE d.tenant_id = %(tenant)s AND d.id = %(id)s
 
+-- name: ready
+UPDATE documents SET state = 'ready', reason_code = NULL, reason = NULL, attempts = 0, next_attempt_at = NULL,
+    searchable = CASE WHEN chunks > quarantined THEN 'meaning' ELSE 'nothing' END, updated_at = now()
+WHERE tenant_id = %(tenant)s AND id = %(id)s AND sha256 = %(sha256)s AND read_sha256 = sha256
+
+-- name: fail
+UPDATE documents SET state = 'failed', reason_code = %(code)s, reason = %(reason)s, next_attempt_at = NULL,
+    updated_at = now()
+WHERE tenant_id = %(tenant)s AND id = %(id)s AND sha256 = coalesce(%(sha256)s, sha256)
+
+-- name: retry_later
+UPDATE documents SET state = 'queued', reason_code = %(code)s, reason = %(reason)s,
+    next_attempt_at = now() + make_interval(secs => %(delay)s), updated_at = now()
+WHERE tenant_id = %(tenant)s AND id = %(id)s AND state <> 'ready'
+
+-- name: warn
+UPDATE documents SET warnings = %(warnings)s::jsonb, updated_at = now() WHERE tenant_id = %(tenant)s AND id = %(id)s
+
+-- name: sidecar
+SELECT sidecar FROM documents WHERE tenant_id = %(tenant)s AND id = %(id)s
+
+-- name: sidecars
+SELECT id, sidecar ->> 'sha256' AS sha256 FROM documents
+WHERE tenant_id = %(tenant)s AND collection_id = %(collection)s AND sidecar IS NOT NULL
+
+-- name: describe
+UPDATE documents SET sidecar = %(sidecar)s::jsonb, updated_at = now() WHERE tenant_id = %(tenant)s AND id = %(id)s
+
+-- name: lock
+-- Not so strong that who writes a document found inside this one would wait: it looks whether its parent is there.
+SELECT id FROM documents WHERE tenant_id = %(tenant)s AND id = ANY(%(ids)s) ORDER BY id FOR NO KEY UPDATE
+
+-- name: some
+SELECT * FROM shelf WHERE tenant_id = %(tenant)s AND id = ANY(%(ids)s) ORDER BY collection, path
+
 -- name: pending
-SELECT d.*, c.name AS collection FROM documents d
-JOIN collections c ON c.tenant_id = d.tenant_id AND c.id = d.collection_id
-WHERE d.tenant_id = %(tenant)s AND d.state IN ('queued', 'processing') ORDER BY d.updated_at, d.id
+SELECT * FROM shelf
+WHERE tenant_id = %(tenant)s AND state IN ('queued', 'processing') AND coalesce(next_attempt_at <= now(), true)
+ORDER BY updated_at, id
+
+-- name: digests
+SELECT DISTINCT sha256 FROM documents WHERE tenant_id = %(tenant)s
+
+-- name: children
+SELECT * FROM shelf WHERE tenant_id = %(tenant)s AND parent_id = %(id)s ORDER BY path
 
 -- name: readable
-SELECT d.*, c.name AS collection FROM documents d
-JOIN collections c ON c.tenant_id = d.tenant_id AND c.id = d.collection_id
+SELECT d.* FROM shelf d
 WHERE d.tenant_id = %(tenant)s AND (%(admin)s OR EXISTS (
     SELECT 1 FROM grants g
-    WHERE g.tenant_id = d.tenant_id AND g.collection_id = d.collection_id AND g.grantee = ANY(%(grantees)s)))
-  AND (%(ids)s::uuid[] IS NULL OR d.id = ANY(%(ids)s)) AND (%(collection)s::text IS NULL OR c.name = %(collection)s)
-ORDER BY c.name, d.path
+    WHERE g.tenant_id = %(tenant)s AND g.collection_id = d.collection_id AND g.grantee = ANY(%(grantees)s)))
+  AND (%(ids)s::uuid[] IS NULL OR d.id = ANY(%(ids)s)) AND (%(collection)s::text IS NULL OR d.collection = %(collection)s)
+ORDER BY d.collection, d.path
+
+-- name: embedded
+SELECT document_id, count(*) AS embedded FROM embeddings
+WHERE tenant_id = %(tenant)s AND document_id = ANY(%(ids)s) AND NOT retired GROUP BY document_id
 
 -- name: chunks
-SELECT chunk_id, ordinal, text, heading_path, section, start_at, end_at, kind, page, boxes FROM chunks
-WHERE tenant_id = %(tenant)s AND document_id = %(document)s ORDER BY ordinal
+SELECT p.chunk_id, p.ordinal, c.text, c.heading_path, p.section, p.start_at, p.end_at, c.kind, p.page, p.boxes,
+       c.suspicion, c.released
+FROM placements p JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = p.chunk_id
+WHERE p.tenant_id = %(tenant)s AND p.document_id = %(document)s AND p.revision = %(revision)s
+  AND (%(admin)s OR NOT c.quarantined)
+ORDER BY p.ordinal
 
 -- name: around
-SELECT c.chunk_id, c.ordinal, c.text, c.heading_path, c.page, c.boxes FROM chunks c
-JOIN chunks m ON m.tenant_id = c.tenant_id AND m.document_id = c.document_id
-WHERE c.tenant_id = %(tenant)s AND m.tenant_id = %(tenant)s AND m.document_id = %(document)s AND m.chunk_id = %(chunk)s
-  AND c.ordinal BETWEEN m.ordinal - %(reach)s AND m.ordinal + %(reach)s
-ORDER BY c.ordinal
+WITH cited AS MATERIALIZED (
+    -- A citation may be older than the newest revision: it opens in the last that held its chunk.
+    SELECT p.revision, p.ordinal FROM placements p
+    JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = p.chunk_id AND NOT c.quarantined
+    WHERE p.tenant_id = %(tenant)s AND p.document_id = %(document)s AND p.chunk_id = %(chunk)s
+    ORDER BY p.revision DESC LIMIT 1
+)
+SELECT p.chunk_id, c.text, c.heading_path, p.page, p.boxes FROM cited
+JOIN placements p ON p.tenant_id = %(tenant)s AND p.document_id = %(document)s AND p.revision = cited.revision
+  AND p.ordinal BETWEEN cited.ordinal - %(reach)s AND cited.ordinal + %(reach)s
+JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = p.chunk_id AND NOT c.quarantined
+ORDER BY p.ordinal
+
+-- name: quarantined
+SELECT p.document_id, p.chunk_id, p.ordinal, c.text, c.heading_path, p.section, p.start_at, p.end_at, c.kind, p.page,
+       p.boxes, c.suspicion, c.released
+FROM documents d
+JOIN placements p ON p.tenant_id = %(tenant)s AND p.document_id = d.id AND p.revision = d.revision
+JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = p.chunk_id AND c.quarantined
+WHERE d.tenant_id = %(tenant)s AND d.quarantined > 0 AND d.id = ANY(%(ids)s)
+ORDER BY p.document_id, p.ordinal
+
+-- name: release
+UPDATE chunks c SET released = true FROM documents d
+JOIN placements p ON p.tenant_id = %(tenant)s AND p.document_id = d.id AND p.revision = d.revision
+WHERE d.tenant_id = %(tenant)s AND d.id = %(id)s AND c.tenant_id = %(tenant)s AND c.chunk_id = p.chunk_id
+  AND c.quarantined AND (%(chunk_ids)s::int[] IS NULL OR c.chunk_id = ANY(%(chunk_ids)s))
+
+-- name: embed_again
+UPDATE documents SET state = 'queued', attempts = 0, next_attempt_at = NULL
+WHERE tenant_id = %(tenant)s AND id = %(id)s AND state = 'ready'
+
+-- name: family
+WITH RECURSIVE family AS (
+    SELECT d.id FROM documents d WHERE d.tenant_id = %(tenant)s AND d.id = %(id)s
+    UNION
+    SELECT d.id FROM documents d JOIN family f ON d.parent_id = f.id WHERE d.tenant_id = %(tenant)s
+)
+SELECT id FROM family
+
+-- name: count
+SELECT cardinality(%(ids)s::uuid[]) AS documents,
+       (SELECT count(*) FROM revisions WHERE tenant_id = %(tenant)s AND document_id = ANY(%(ids)s)) AS revisions,
+       (SELECT count(*) FROM chunks WHERE tenant_id = %(tenant)s AND document_id = ANY(%(ids)s)) AS chunks,
+       (SELECT count(*) FROM placements WHERE tenant_id = %(tenant)s AND document_id = ANY(%(ids)s)) AS placements,
+       (SELECT count(*) FROM embeddings WHERE tenant_id = %(tenant)s AND document_id = ANY(%(ids)s)) AS vectors,
+       (SELECT count(*) FROM lex_doc WHERE tenant_id = %(tenant)s AND document_id = ANY(%(ids)s)) AS words,
+       (SELECT count(*) FROM turns t WHERE t.tenant_id = %(tenant)s AND EXISTS (
+            SELECT 1 FROM jsonb_array_elements(t.citations) c
+            WHERE (c ->> 'document_id')::uuid = ANY(%(ids)s))) AS quoting
 
 -- name: delete
-DELETE FROM documents WHERE tenant_id = %(tenant)s AND id = %(id)s
+DELETE FROM documents WHERE tenant_id = %(tenant)s AND id = ANY(%(ids)s)

@@ -21,7 +21,8 @@ BEGIN
     END IF;
     CREATE SCHEMA IF NOT EXISTS intramuros AUTHORIZATION intramuros_owner;
     CREATE SCHEMA IF NOT EXISTS checkpoints AUTHORIZATION intramuros_owner;
-    GRANT USAGE ON SCHEMA intramuros, checkpoints TO intramuros_app;
+    CREATE SCHEMA IF NOT EXISTS procrastinate AUTHORIZATION intramuros_owner;
+    GRANT USAGE ON SCHEMA intramuros, checkpoints, procrastinate TO intramuros_app;
     -- Rights on a database are not copied by CREATE DATABASE ... TEMPLATE nor by a restore: set them every time.
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO intramuros_app', current_database());
@@ -47,8 +48,8 @@ SELECT number, name, sha256 FROM intramuros.schema_migrations ORDER BY number
 -- name: record
 INSERT INTO intramuros.schema_migrations (number, name, sha256) VALUES (%(number)s, %(name)s, %(sha256)s)
 
--- name: checkpoint_comment
-SELECT obj_description('checkpoints'::regnamespace, 'pg_namespace') AS made_by
+-- name: made_by
+SELECT obj_description(%(schema)s::regnamespace, 'pg_namespace') AS made_by
 
 -- name: secure_checkpoints
 DO $$
@@ -75,4 +76,34 @@ BEGIN
                        target, wall, wall);
         EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO intramuros_app', target);
     END LOOP;
+END $$
+
+-- name: empty_queue
+DO $$
+DECLARE
+    target text;
+BEGIN
+    FOREACH target IN ARRAY ARRAY(
+        SELECT format('TABLE IF EXISTS %s', c.oid::regclass) FROM pg_class c
+        WHERE c.relnamespace = 'procrastinate'::regnamespace AND c.relkind = 'r'
+        UNION ALL
+        SELECT format('FUNCTION IF EXISTS %s', p.oid::regprocedure) FROM pg_proc p
+        WHERE p.pronamespace = 'procrastinate'::regnamespace
+        UNION ALL
+        SELECT format('TYPE IF EXISTS %s', t.oid::regtype) FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid
+        WHERE t.typnamespace = 'procrastinate'::regnamespace AND (t.typtype = 'e' OR c.relkind = 'c')
+    ) LOOP
+        EXECUTE format('DROP %s CASCADE', target);
+    END LOOP;
+END $$
+
+-- name: secure_queue
+DO $$
+BEGIN
+    -- A job names a tenant and a document and holds nothing of them, so no wall stands between tenants here: a worker
+    -- takes whichever job is due.
+    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA procrastinate FROM PUBLIC;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA procrastinate TO intramuros_app;
+    GRANT USAGE ON ALL SEQUENCES IN SCHEMA procrastinate TO intramuros_app;
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA procrastinate TO intramuros_app;
 END $$

@@ -1,6 +1,7 @@
 -- What every transaction and every connection of the pool does.
 
 -- name: enter
+BEGIN;
 SELECT set_config('intramuros.tenant', %(tenant)s, true), set_config('intramuros.user', %(user)s, true),
        set_config('application_name', %(application)s, true)
 
@@ -20,7 +21,7 @@ SELECT 1 AS one
 -- name: unsafe_role
 SELECT r.rolsuper OR r.rolbypassrls OR EXISTS (
         SELECT 1 FROM pg_class c
-        WHERE c.relnamespace IN (SELECT n.oid FROM pg_namespace n WHERE n.nspname IN ('intramuros', 'checkpoints'))
+        WHERE c.relnamespace IN (SELECT n.oid FROM pg_namespace n WHERE n.nspname IN ('intramuros', 'checkpoints', 'procrastinate'))
           AND pg_has_role(r.oid, c.relowner, 'MEMBER')
     ) OR has_database_privilege(current_database(), 'CREATE') OR has_database_privilege(current_database(), 'TEMP')
     AS unsafe, r.rolname AS name
@@ -31,6 +32,15 @@ SELECT pg_try_advisory_lock(%(key)s) AS taken
 
 -- name: release
 SELECT pg_advisory_unlock(%(key)s) AS released
+
+-- name: share
+SELECT pg_advisory_lock_shared(%(key)s)
+
+-- name: unshare
+SELECT pg_advisory_unlock_shared(%(key)s)
+
+-- name: unshared
+SELECT pg_try_advisory_xact_lock(%(key)s) AS free
 
 -- name: ingest_lock
 SELECT pg_advisory_xact_lock(%(key)s)

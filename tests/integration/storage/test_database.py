@@ -12,7 +12,7 @@ from psycopg import errors
 from core.errors import DatabaseUnavailable, InvalidRequest, StorageError, TenantContextMissing, UnsafeRole
 from core.logs import traced
 from core.records import Principal, Role, Tenant
-from storage import collections, documents, queries, sessions, users
+from storage import collections, documents, liveness, queries, sessions, users
 from storage.database import Database
 from storage.search import search
 from tests.conftest import DatabaseUnderTest
@@ -178,3 +178,30 @@ async def test_a_connection_that_the_server_dropped_is_replaced(
     with psycopg.connect(fresh.owner_dsn, autocommit=True) as owner:
         owner.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
     await one_connection.ping()
+
+
+async def test_a_connection_is_asked_whether_it_stands_after_a_rest_only(
+    one_connection: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    text = queries.text
+
+    def noted(name: str) -> str:
+        asked.append(name)
+        return text(name)
+
+    async with one_connection.unscoped():
+        pass
+    monkeypatch.setattr(queries, "text", noted)
+    async with one_connection.unscoped():
+        assert "session.ping" not in asked
+    monkeypatch.setattr(liveness, "REST", -1.0)
+    async with one_connection.unscoped():
+        assert asked.count("session.ping") == 1
+
+
+async def test_work_that_cannot_be_committed_is_told(one_connection: Database, tenant: Tenant) -> None:
+    with pytest.raises(DatabaseUnavailable):
+        async with one_connection.transaction(tenant.id) as tx:
+            await tx.run("collections.ensure", name="lost")
+            tx.connection.pgconn.finish()

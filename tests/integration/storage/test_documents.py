@@ -1,19 +1,33 @@
 """Documents: registered once, searchable whole or not at all, gone without a trace."""
 
+from collections import Counter
 from dataclasses import replace
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import numpy as np
 import psycopg
 import pytest
+from numpy.typing import NDArray
 
-from core.errors import AlreadyExists, EmbeddingSetMismatch, Forbidden, NotFound, StorageError
-from core.records import Box, Chunk, DocumentState, ParsedDocument, Principal, Tenant
-from storage import collections, documents, indexing, lexical
+from core.errors import AlreadyExists, Forbidden, NotFound
+from core.records import (
+    Answer,
+    Box,
+    Chunk,
+    Citation,
+    Document,
+    DocumentState,
+    Outcome,
+    ParsedDocument,
+    Principal,
+    Tenant,
+)
+from storage import collections, documents, indexing, lexical, sessions
 from storage.database import Database
 from storage.search import search
 from tests.conftest import DatabaseUnderTest
-from tests.integration.storage.filling import DIMENSION, EMBEDDER, chunks_of, fill, random_units, register
+from tests.integration.storage.filling import EMBEDDER, chunks_of, fill, random_units, register
+from tests.storing import store
 
 TEXTS = ["Annual leave is 25 days.", "Form HR-12 asks for leave.", "年假为二十五天，另见《差旅-03》。"]
 LEFT_OVER = """
@@ -24,6 +38,10 @@ FROM intramuros.lex_stat s WHERE s.tenant_id = %s
 """
 
 
+async def embed(wanted: list[str]) -> NDArray[np.float32]:
+    return random_units(len(wanted))
+
+
 def state(fresh: DatabaseUnderTest, tenant: Tenant) -> dict[str, int]:
     """Row counts and statistics, read as a superuser, whom no row security keeps from seeing left-overs."""
     with psycopg.connect(fresh.owner_dsn, row_factory=psycopg.rows.dict_row) as connection:
@@ -32,19 +50,17 @@ def state(fresh: DatabaseUnderTest, tenant: Tenant) -> dict[str, int]:
     return row
 
 
-def postings(fresh: DatabaseUnderTest, tenant: Tenant) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """Term -> chunks, once from the counts and once from the chunks' own vectors."""
+def postings(fresh: DatabaseUnderTest, tenant: Tenant) -> tuple[dict[int, int], dict[int, int]]:
+    """Term -> number of chunks, once from the counts and once from the live chunks' own vectors."""
     with psycopg.connect(fresh.owner_dsn) as connection:
         counted = connection.execute(
-            "SELECT term, df, docs FROM intramuros.lex_term WHERE tenant_id = %s", (tenant.id,)
+            "SELECT term, df FROM intramuros.lex_term WHERE tenant_id = %s", (tenant.id,)
         ).fetchall()
-        rows = connection.execute("SELECT chunk_id, w::text FROM intramuros.lex_doc").fetchall()
-    assert all(df == len(docs) for _, df, docs in counted)
-    true: dict[int, list[int]] = {}
-    for chunk_id, w in sorted(rows):
-        for pair in w.strip("{}").split("}")[0].split(","):
-            true.setdefault(int(pair.split(":")[0]), []).append(chunk_id)
-    return {term: docs for term, _, docs in counted}, true
+        rows = connection.execute("SELECT w::text FROM intramuros.lex_doc WHERE NOT retired").fetchall()
+    true: Counter[int] = Counter()
+    for (w,) in rows:
+        true.update(int(pair.split(":")[0]) for pair in w.strip("{}").split("}")[0].split(","))
+    return dict(counted), dict(true)
 
 
 async def test_a_document_is_new_then_ready_then_unchanged(database: Database, tenant: Tenant) -> None:
@@ -54,10 +70,8 @@ async def test_a_document_is_new_then_ready_then_unchanged(database: Database, t
     assert [waiting.id for waiting in await documents.pending(database, tenant.id)] == [document.id]
     # Left half-way, it is still to be done.
     assert (await register(database, tenant.id, handbook.id, "leave.md", "v1"))[1] == "new"
-    ready = await documents.replace_chunks(
-        database, tenant.id, document.id, ParsedDocument("Leave", (), pages=2), chunks_of(TEXTS), random_units(3),
-        embedder_id=EMBEDDER, sha256=document.sha256,
-    )  # fmt: skip
+    parsed = ParsedDocument("Leave", (), pages=2)
+    ready = await store(database, tenant.id, document, parsed, chunks_of(TEXTS), embed, embedder_id=EMBEDDER)
     assert (ready.state, ready.title, ready.chunks, ready.pages) == (DocumentState.READY, "Leave", 3, 2)
     assert (await register(database, tenant.id, handbook.id, "leave.md", "v1"))[1] == "unchanged"
     assert (await register(database, tenant.id, handbook.id, "copy.md", "v1"))[0].id == document.id
@@ -96,11 +110,14 @@ async def test_bytes_that_changed_meanwhile_are_not_replaced_by_older_ones(
 ) -> None:
     document = await fill(database, tenant.id, "leave.md", TEXTS)
     await register(database, tenant.id, document.collection_id, "leave.md", "v2")
-    late = await documents.replace_chunks(
-        database, tenant.id, document.id, ParsedDocument("Late", ()), chunks_of(["late"]), random_units(1),
-        embedder_id=EMBEDDER, sha256=document.sha256,
-    )  # fmt: skip
-    assert late.state is DocumentState.QUEUED
+    late = await documents.store_revision(
+        database, tenant.id, document.id, ParsedDocument("Late", ()), chunks_of(["late"]), sha256=document.sha256
+    )
+    assert (late.state, late.revision) == (DocumentState.QUEUED, 1)
+    # What was read is not current: nothing to call ready, nothing to fail.
+    done = await documents.finish(database, tenant.id, document.id, embedder_id=EMBEDDER, sha256=document.sha256)
+    await documents.fail(database, tenant.id, document.id, "damaged_file", "Damaged.", sha256=document.sha256)
+    assert done.state is (await documents.get(database, admin, document.id)).state is DocumentState.QUEUED
     assert len(await documents.chunks(database, admin, document.id)) == 3
 
 
@@ -109,7 +126,7 @@ async def test_replacing_leaves_no_orphan_and_reuses_no_number(
 ) -> None:
     kept = await fill(database, tenant.id, "kept.md", ["kept words of leave"])
     for texts in (TEXTS, ["one leave", "two"]):
-        document = await fill(database, tenant.id, "leave.md", texts, title="Leave", headings=["Leave", "Days"])
+        document = await fill(database, tenant.id, "leave.md", texts, title="Leave", headings=["Leave", "Days"], keep=1)
     assert kept.id != document.id
     now = state(fresh, tenant)
     assert [now[key] for key in ("chunks", "vectors", "words", "n", "next_chunk")] == [3, 3, 3, 3, 7]
@@ -136,9 +153,13 @@ async def test_deleting_leaves_nothing_and_says_what_went(
     database: Database, tenant: Tenant, admin: Principal, fresh: DatabaseUnderTest
 ) -> None:
     document = await fill(database, tenant.id, "leave.md", TEXTS)
+    expected = await documents.deletion(database, admin, document.id)
     receipt = await documents.delete(database, admin, document.id)
     assert receipt.what == "leave.md"
-    assert receipt.counts == {"documents": 1, "chunks": 3, "vectors": 3, "words": 3}
+    assert receipt.counts == {
+        "documents": 1, "revisions": 1, "chunks": 3, "placements": 3, "vectors": 3, "words": 3, "quoting": 0,
+    }  # fmt: skip
+    assert expected == receipt
     left = state(fresh, tenant)
     assert {key: value for key, value in left.items() if value} == {"next_chunk": 4}
     with pytest.raises(NotFound):
@@ -160,19 +181,6 @@ async def test_a_document_is_stored_whole_or_not_at_all(
     after = await documents.get(database, admin, document.id)
     assert (after.state, after.chunks) == (DocumentState.QUEUED, 3)
     assert state(fresh, tenant) == before
-
-
-async def test_vectors_of_another_model_or_shape_are_refused(database: Database, tenant: Tenant) -> None:
-    await fill(database, tenant.id, "other.md", TEXTS)
-    document = await fill(database, tenant.id, "leave.md", TEXTS)
-    args = (database, tenant.id, document.id, ParsedDocument("t", ()), chunks_of(["a"]))
-    with pytest.raises(EmbeddingSetMismatch):
-        await documents.replace_chunks(*args, random_units(1), embedder_id="other", sha256=document.sha256)
-    wide = np.ones((1, DIMENSION + 1), dtype=np.float32)
-    with pytest.raises(EmbeddingSetMismatch):
-        await documents.replace_chunks(*args, wide, embedder_id=EMBEDDER, sha256=document.sha256)
-    with pytest.raises(StorageError):
-        await documents.replace_chunks(*args, random_units(2), embedder_id=EMBEDDER, sha256=document.sha256)
 
 
 async def test_an_emptied_tenant_may_begin_anew_with_another_model(
@@ -217,10 +225,7 @@ async def test_chunks_come_back_as_they_went_in(database: Database, tenant: Tena
     handbook = await collections.ensure(database, tenant.id, "handbook")
     document, _ = await register(database, tenant.id, handbook.id, "table.pdf", "x")
     chunk = Chunk(0, "| a | b |", ("Costs", "差旅"), 2, 0, 9, "table", 3, (Box(3, 0.1, 0.2, 0.3, 0.4),))
-    await documents.replace_chunks(
-        database, tenant.id, document.id, ParsedDocument("T", ()), [chunk], random_units(1),
-        embedder_id=EMBEDDER, sha256=document.sha256,
-    )  # fmt: skip
+    await store(database, tenant.id, document, ParsedDocument("T", ()), [chunk], embed, embedder_id=EMBEDDER)
     [stored] = await documents.chunks(database, admin, document.id)
     assert stored.chunk == chunk
     passage = await documents.passage(database, admin, document.id, stored.chunk_id)
@@ -254,13 +259,16 @@ async def test_what_is_not_granted_is_not_there(
             documents.get(database, reader, document.id),
             documents.chunks(database, reader, document.id),
             documents.passage(database, reader, document.id, stored.chunk_id),
+            documents.revisions(database, reader, document.id),
+            documents.revision_chunks(database, reader, document.id, 1),
         ):
             with pytest.raises(NotFound):
                 await call
-    with pytest.raises(Forbidden):
-        await documents.delete(database, principal, document.id)
-    with pytest.raises(NotFound):
-        await documents.delete(database, outsider, document.id)
+    for remove in (documents.delete, documents.deletion):
+        with pytest.raises(Forbidden):
+            await remove(database, principal, document.id)
+        with pytest.raises(NotFound):
+            await remove(database, outsider, document.id)
     assert [found.id for found in await documents.listing(database, admin, "board")] == [document.id]
     assert await documents.listing(database, admin, "handbook") == []
 
@@ -270,7 +278,8 @@ async def test_one_process_works_on_a_document(database: Database, tenant: Tenan
     document, _ = await register(database, tenant.id, handbook.id, "a.md", "x")
     async with documents.processing(database, tenant.id, document.id) as mine:
         async with documents.processing(database, tenant.id, document.id) as theirs:
-            assert (mine, theirs) == (True, False)
+            assert mine is not None
+            assert theirs is None
         assert (await documents.get(database, admin, document.id)).state is DocumentState.PROCESSING
     # It was left half-way: it waits again.
     assert [waiting.id for waiting in await documents.pending(database, tenant.id)] == [document.id]
@@ -284,10 +293,11 @@ async def test_a_document_that_was_deleted_meanwhile_stays_away(
     document = await fill(database, tenant.id, "a.md", ["one"])
     await documents.delete(database, admin, document.id)
     with pytest.raises(NotFound):
-        await documents.replace_chunks(
-            database, tenant.id, document.id, ParsedDocument("t", ()), chunks_of(["one"]), random_units(1),
-            embedder_id=EMBEDDER, sha256=document.sha256,
-        )  # fmt: skip
+        await documents.store_revision(
+            database, tenant.id, document.id, ParsedDocument("t", ()), chunks_of(["one"]), sha256=document.sha256
+        )
+    with pytest.raises(NotFound):
+        await documents.add_vectors(database, tenant.id, document.id, [1], random_units(1), embedder_id=EMBEDDER)
     assert state(fresh, tenant)["chunks"] == 0
 
 
@@ -296,3 +306,136 @@ async def test_an_error_names_what_is_wrong_without_the_rows(database: Database,
     with pytest.raises(AlreadyExists) as refused:
         await collections.create(database, tenant.id, "secret name")
     assert "secret" not in refused.value.message
+
+
+# --- the queue ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_fault_that_may_pass_is_tried_again_in_time(
+    database: Database, tenant: Tenant, admin: Principal
+) -> None:
+    handbook = await collections.ensure(database, tenant.id, "handbook")
+    document, _ = await register(database, tenant.id, handbook.id, "a.md", "x")
+    for delay in (3600, -1):
+        async with documents.processing(database, tenant.id, document.id):
+            await documents.retry_later(
+                database, tenant.id, document.id, "model_unavailable", "The model is away.", delay_seconds=delay
+            )
+        waits = await documents.get(database, admin, document.id)
+        assert (waits.state, waits.reason_code) == (DocumentState.QUEUED, "model_unavailable")
+        assert bool(await documents.pending(database, tenant.id)) is (delay < 0)
+    assert waits.progress is not None
+    assert (waits.progress.step, waits.progress.attempts) == ("waiting", 2)
+    assert waits.progress.next_attempt_at is not None
+
+
+@pytest.mark.parametrize("how", ["failed", "waiting"])
+async def test_an_admin_tries_again_at_once(database: Database, tenant: Tenant, how: str) -> None:
+    handbook = await collections.ensure(database, tenant.id, "handbook")
+    document, _ = await register(database, tenant.id, handbook.id, "a.md", "x")
+    async with documents.processing(database, tenant.id, document.id):
+        if how == "failed":
+            await documents.fail(database, tenant.id, document.id, "damaged_file", "It is damaged.")
+        else:
+            await documents.retry_later(database, tenant.id, document.id, "c", "r", delay_seconds=3600)
+    again = await documents.requeue(database, tenant.id, document.id)
+    assert (again.state, again.reason_code, again.reason) == (DocumentState.QUEUED, None, None)
+    assert again.progress is not None
+    assert (again.progress.attempts, again.progress.next_attempt_at) == (0, None)
+
+
+async def test_trying_again_leaves_what_is_ready_or_at_work_alone(database: Database, tenant: Tenant) -> None:
+    ready = await fill(database, tenant.id, "a.md", ["one"])
+    assert await documents.requeue(database, tenant.id, ready.id) == ready
+    working, _ = await register(database, tenant.id, ready.collection_id, "b.md", "x")
+    async with documents.processing(database, tenant.id, working.id):
+        assert (await documents.requeue(database, tenant.id, working.id)).state is DocumentState.PROCESSING
+    with pytest.raises(NotFound):
+        await documents.requeue(database, tenant.id, uuid4())
+
+
+# --- folders and families -------------------------------------------------------------------------------------------
+
+
+async def put(
+    db: Database, tenant: Tenant, path: str, content: str, *, source: str | None = None, parent: UUID | None = None
+) -> tuple[Document, documents.Registered]:
+    home = await collections.ensure(db, tenant.id, "handbook")
+    return await documents.register(
+        db, tenant.id, home.id, path=path, sha256=content, media_type="t", size=1, title="t", source=source,
+        parent_id=parent,
+    )  # fmt: skip
+
+
+async def test_a_folder_adopts_what_stands_at_its_paths(database: Database, tenant: Tenant, admin: Principal) -> None:
+    await put(database, tenant, "b.md", "2")
+    await put(database, tenant, "elsewhere.md", "3")
+    await put(database, tenant, "a.md", "1", source="/hr")
+    await put(database, tenant, "b.md", "2", source="/hr")
+    # An upload over it does not take it out of the folder.
+    await put(database, tenant, "a.md", "changed")
+    found = {document.path: document.source for document in await documents.listing(database, admin)}
+    assert found == {"a.md": "/hr", "b.md": "/hr", "elsewhere.md": None}
+
+
+async def test_a_moved_document_keeps_everything_but_its_path(
+    database: Database, tenant: Tenant, admin: Principal
+) -> None:
+    document = await fill(database, tenant.id, "old.eml", ["one"])
+    await put(database, tenant, "old.eml/part.pdf", "1", parent=document.id)
+    await put(database, tenant, "old.eml.md", "2")
+    moved = await documents.move(database, tenant.id, document.id, "new/mail.eml")
+    assert replace(moved, path=document.path, updated_at=document.updated_at) == document
+    paths = [found.path for found in await documents.listing(database, admin)]
+    assert paths == ["new/mail.eml", "new/mail.eml/part.pdf", "old.eml.md"]
+    with pytest.raises(AlreadyExists):
+        await documents.move(database, tenant.id, document.id, "old.eml.md")
+    with pytest.raises(NotFound):
+        await documents.move(database, tenant.id, uuid4(), "x")
+
+
+async def test_what_came_inside_is_its_parents_own(
+    database: Database, tenant: Tenant, other_tenant: Tenant, admin: Principal
+) -> None:
+    """The same attachment in two mails is two documents: one stays when the other's mail goes."""
+    logo, _ = await put(database, tenant, "logo.png", "logo")
+    mails = [(await put(database, tenant, f"{name}.eml", name))[0] for name in ("one", "two")]
+    for mail in mails:
+        child, outcome = await put(database, tenant, f"{mail.path}/logo.png", "logo", parent=mail.id)
+        assert (child.parent_id, outcome) == (mail.id, "new")
+        assert child.id != logo.id
+        assert await documents.children(database, tenant.id, mail.id) == [child]
+        assert await documents.children(database, other_tenant.id, mail.id) == []
+    await documents.delete(database, admin, mails[0].id)
+    left = [found.path for found in await documents.listing(database, admin)]
+    assert left == ["logo.png", "two.eml", "two.eml/logo.png"]
+    # The same bytes uploaded again are the document of their own, not a part of a mail.
+    assert (await put(database, tenant, "copy.png", "logo"))[0].id == logo.id
+
+
+async def test_a_document_takes_along_all_that_came_inside_and_says_who_quoted_it(
+    database: Database, tenant: Tenant, admin: Principal, principal: Principal, fresh: DatabaseUnderTest
+) -> None:
+    mail = await fill(database, tenant.id, "mail.eml", ["see the archive"])
+    archive, _ = await put(database, tenant, "mail.eml/all.zip", "zip", parent=mail.id)
+    inner, _ = await put(database, tenant, "mail.eml/all.zip/leave.md", "leave", parent=archive.id)
+    texts = ParsedDocument("Leave", ())
+    await store(database, tenant.id, inner, texts, chunks_of(["annual leave"]), embed, embedder_id=EMBEDDER)
+    kept = await fill(database, tenant.id, "kept.md", ["annual leave"])
+    session = await sessions.create(database, principal, "s")
+    for cited in ([inner, kept], [mail, inner], [kept], []):
+        citations = tuple(
+            Citation(n, 1, document.id, document.path, "t", (), None, "q") for n, document in enumerate(cited, start=1)
+        )
+        answer = Answer(Outcome.ANSWERED, "q", "q", "a", "en", citations, {}, 1)
+        await sessions.add_turn(database, principal, session.id, answer)
+    receipt = await documents.delete(database, admin, mail.id)
+    assert receipt.counts == {
+        "documents": 3, "revisions": 2, "chunks": 2, "placements": 2, "vectors": 2, "words": 2, "quoting": 2,
+    }  # fmt: skip
+    assert len(await sessions.turns(database, principal, session.id)) == 4
+    assert [found.id for found in await documents.listing(database, admin)] == [kept.id]
+    now = state(fresh, tenant)
+    assert [now[key] for key in ("chunks", "vectors", "words", "n")] == [1, 1, 1, 1]
+    counted, true = postings(fresh, tenant)
+    assert counted == true

@@ -45,8 +45,11 @@ async def test_removing_a_tenant_leaves_the_others_whole(
         "users": 1,
         "collections": 1,
         "documents": 1,
+        "revisions": 1,
         "chunks": 2,
+        "placements": 2,
         "vectors": 2,
+        "words": 2,
         "sessions": 0,
         "turns": 0,
         "checkpoints": 0,
@@ -55,7 +58,7 @@ async def test_removing_a_tenant_leaves_the_others_whole(
     assert (await documents.pending(database, other_tenant.id)) == []
     assert kept.chunks == 1
     assert count(fresh.owner_dsn, PARTITIONS + f" AND relname LIKE '%{tenant.id.hex}%'") == 0
-    assert count(fresh.owner_dsn, PARTITIONS + f" AND relname LIKE '%{other_tenant.id.hex}%'") == 4
+    assert count(fresh.owner_dsn, PARTITIONS + f" AND relname LIKE '%{other_tenant.id.hex}%'") == 5
 
 
 async def test_removing_twice_says_so(fresh: DatabaseUnderTest, tenant: Tenant) -> None:
