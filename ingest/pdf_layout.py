@@ -2,19 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from core.records import Box, Element
 from core.text import is_cjk
 from ingest import plain, tables
+from ingest.columns import in_columns
+from ingest.running_lines import without_running_lines
+from ingest.segments import Page, Segment, same_row
 
-# Share of the page's height at top and bottom where running headers and footers live.
-_MARGIN = 0.12
-_PAGE_NUMBER = re.compile(
-    r"^(?:page|seite|p\.)?\s*[-–—]?\s*\d{1,4}\s*[-–—]?(?:\s*(?:/|of|von)\s*\d{1,4})?$|^第?\s*\d{1,4}\s*页.{0,12}$", re.I
-)
 _ITEM = re.compile(r"^(?:[•·●○▪◦‣⁃▪*–—-]|\(?\d{1,2}[.)]|\(?[a-z][.)]|[（(]\d{1,2}[）)]|[①-⑳])\s*(?=\S|$)", re.I)
 _MARK_ONLY = re.compile(
     r"^(?:[•·●○▪◦‣⁃*–—-]|[（(]\d{1,2}[）)]|\(?\d{1,2}(?:\.\d{1,2}){0,3}[.)]?|\(?[a-zA-Z][.)]|[①-⑳])$"
@@ -23,46 +21,35 @@ _ENDS = re.compile(r"[.!?:。！？：；;][\"'”’)）」]*$")
 _LONGEST_HEADING = 120
 # Chapter numbers with a dot inside (1.1, 2.3.1) head a section even where the font does not say so.
 _DECIMAL = re.compile(r"^(\d{1,2}(?:\.\d{1,2}){1,3})\.?\s+(?=[^\d\s])")
-# Lines of a table of contents: dots leading to a page number.
-_LEADER = re.compile(r"(?:\.{4,}|…{2,}|·{4,}|(?:\. ){4,})\s*\d*$")
 # In font sizes: segments nearer than this are one text, with a blank between from the second on.
 _NEAR, _BLANK = 1.6, 0.12
 # Texts that begin at a column's left edge are cells already from this distance on.
 BESIDE = 0.45
+# Points within which columns of a table's parts on two pages begin.
+_SAME_EDGE = 3.0
 # Heading sizes stand out by this much from the body's.
 _LARGER = 1.13
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """Text in one line without wide gaps; points from the page's top left."""
+class _Table:
+    """Cells by row and column, the left edges of the columns, and the names of the columns where there are any."""
 
-    page: int
-    text: str
-    left: float
-    top: float
-    right: float
-    bottom: float
-    size: float
-    bold: bool = False
-    hyphenated: bool = False
-    # Begins where several others on the page begin: a cell of its own, however near the text before it.
-    column: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page's segments in reading order; `hidden` counts characters that no reader sees."""
-
-    number: int
-    width: float
-    height: float
-    segments: tuple[Segment, ...]
-    hidden: int = 0
+    edges: tuple[float, ...]
+    rows: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...] | None
 
     @property
-    def characters(self) -> int:
-        return sum(len(segment.text) for segment in self.segments)
+    def text(self) -> str:
+        if self.names is None:
+            return tables.table_text(self.rows)
+        rows = self.rows if self.rows[0] == self.names else (self.names, *self.rows)
+        return tables.table_text(rows, header_rows=1)
+
+    def goes_on(self, below: "_Table") -> bool:
+        """Whether the table at the top of the next page has the same columns."""
+        same = zip(self.edges, below.edges, strict=False)
+        return len(self.edges) == len(below.edges) and all(abs(one - other) < _SAME_EDGE for one, other in same)
 
 
 @dataclass(slots=True)
@@ -70,7 +57,7 @@ class _Block:
     """Lines of one paragraph or cell."""
 
     lines: list[Segment]
-    table: str = ""
+    table: _Table | None = None
 
     @property
     def first(self) -> Segment:
@@ -98,8 +85,8 @@ def _joined_lines(text: str, line: str, hyphenated: bool) -> str:
 def elements_of(pages: Sequence[Page]) -> list[Element]:
     """The document's elements in reading order, with pages and boxes as fractions."""
     kept = without_running_lines(pages)
-    shapes = {page.number: (page.width, page.height) for page in kept}
-    blocks = [block for page in kept for block in _blocks(page)]
+    shapes = {page.number: page for page in kept}
+    blocks = _with_names([block for page in kept for block in _blocks(page)])
     style = _Style.of(blocks)
     elements: list[Element] = []
     previous: _Block | None = None
@@ -113,35 +100,49 @@ def elements_of(pages: Sequence[Page]) -> list[Element]:
     return _merged_headings(elements)
 
 
-def _element(block: _Block, level: int, shapes: dict[int, tuple[float, float]]) -> Element:
+def _element(block: _Block, level: int, shapes: Mapping[int, Page]) -> Element:
     boxes = _boxes(block, shapes)
     page = block.first.page
     if block.table:
-        return Element("table", block.table, page=page, boxes=boxes)
+        return Element("table", block.table.text, page=page, boxes=boxes)
     if level:
         return Element("title", block.text, level=level, page=page, boxes=boxes)
     return Element("list" if _ITEM.match(block.text) else "text", block.text, page=page, boxes=boxes)
 
 
-def _boxes(block: _Block, shapes: dict[int, tuple[float, float]]) -> tuple[Box, ...]:
+def _boxes(block: _Block, shapes: Mapping[int, Page]) -> tuple[Box, ...]:
     boxes = []
     for line in block.lines:
-        width, height = shapes[line.page]
-        edges = (line.left / width, line.top / height, line.right / width, line.bottom / height)
-        boxes.append(Box(line.page, *(round(min(max(edge, 0.0), 1.0), 4) for edge in edges)))
+        page = shapes[line.page]
+        edges = (line.left / page.width, line.top / page.height, line.right / page.width, line.bottom / page.height)
+        left, top, right, bottom = (round(min(max(edge, 0.0), 1.0), 4) for edge in edges)
+        boxes.append(_turned_back(Box(line.page, left, top, right, bottom), page.turned))
     return tuple(boxes)
+
+
+def _turned_back(box: Box, turned: int) -> Box:
+    """Where a box lies on the page as shown."""
+    left, top, right, bottom = box.left, box.top, box.right, box.bottom
+    edges = {
+        90: (top, 1 - right, bottom, 1 - left),
+        180: (1 - right, 1 - bottom, 1 - left, 1 - top),
+        270: (1 - bottom, left, 1 - top, right),
+    }.get(turned, (left, top, right, bottom))
+    return Box(box.page, *(round(edge, 4) for edge in edges))
 
 
 def _continues(before: _Block, after: _Block) -> bool:
     """Whether a paragraph goes on at the top of the next page or column."""
-    if before.table or after.table or before.last.page + 1 != after.first.page or _ITEM.match(after.text):
+    last, first = before.last, after.first
+    next_column = last.page == first.page and first.bottom < last.top and first.left > last.left + 4 * last.size
+    if before.table or after.table or _ITEM.match(after.text) or not (last.page + 1 == first.page or next_column):
         return False
     if abs(before.last.size - after.first.size) > 0.1 * before.last.size or _ENDS.search(before.text):
         return False
     return after.text[0].islower() or (is_cjk(after.text[0]) and is_cjk(before.text[-1]))
 
 
-def _joined(element: Element, block: _Block, shapes: dict[int, tuple[float, float]]) -> Element:
+def _joined(element: Element, block: _Block, shapes: Mapping[int, Page]) -> Element:
     text = plain.join_lines(element.text, block.text)
     return replace(element, text=text, boxes=element.boxes + _boxes(block, shapes))
 
@@ -171,45 +172,11 @@ def _numbered(text: str) -> bool:
     return bool(re.match(r"^(?:\d+[.)\s]|第.{1,5}[章节条]|[一二三四五六七八九十]+、|[（(])", text))
 
 
-# --- running headers and footers --------------------------------------------------------------------------------------
-
-
-def without_running_lines(pages: Sequence[Page]) -> list[Page]:
-    """Pages without page numbers and without lines repeated at one place of at least half of the pages."""
-    places: Counter[tuple[str, int] | None] = Counter()
-    for page in pages:
-        places.update({_place(page, segment) for segment in page.segments})
-    with_text = sum(bool(page.segments) for page in pages)
-    least = max(2, (with_text + 1) // 2)
-    kept = []
-    for page in pages:
-        leaders = [segment for segment in page.segments if _LEADER.search(segment.text)]
-        segments = tuple(
-            segment
-            for segment in page.segments
-            if not _runs(page, segment, places, least) and not any(_same_row(segment, dots) for dots in leaders)
-        )
-        kept.append(replace(page, segments=segments))
-    return kept
-
-
-def _place(page: Page, segment: Segment) -> tuple[str, int] | None:
-    middle = (segment.top + segment.bottom) / 2 / page.height
-    if _MARGIN < middle < 1 - _MARGIN:
-        return None
-    return re.sub(r"\d+", "#", segment.text), round(middle * 50)
-
-
-def _runs(page: Page, segment: Segment, places: Counter[tuple[str, int] | None], least: int) -> bool:
-    place = _place(page, segment)
-    return place is not None and (places[place] >= least or bool(_PAGE_NUMBER.match(segment.text)))
-
-
 # --- lines to blocks --------------------------------------------------------------------------------------------------
 
 
 def _blocks(page: Page) -> list[_Block]:
-    lines = _with_marks(_touching(page.segments))
+    lines = _with_marks(_touching(in_columns(page.segments)))
     pitch = _usual_pitch(lines)
     blocks: list[_Block] = []
     for line in lines:
@@ -227,7 +194,7 @@ def _touching(segments: Sequence[Segment]) -> list[Segment]:
         last = joined[-1] if joined else None
         gap = (segment.left - last.right) / max(last.size, 1) if last else 0.0
         apart = segment.column and gap > BESIDE
-        if last is None or apart or not (-0.3 < gap < _NEAR and _same_row(last, segment)):
+        if last is None or apart or not (-0.3 < gap < _NEAR and same_row(last, segment)):
             joined.append(segment)
             continue
         blank = " " if gap > _BLANK else ""
@@ -248,7 +215,7 @@ def _with_marks(segments: Sequence[Segment]) -> list[Segment]:
     lines: list[Segment] = []
     mark: Segment | None = None
     for segment in segments:
-        if mark is not None and _same_row(mark, segment) and segment.left > mark.left:
+        if mark is not None and same_row(mark, segment) and _marks(mark, segment):
             lines.append(replace(segment, text=f"{mark.text} {segment.text}"))
             mark = None
             continue
@@ -260,9 +227,10 @@ def _with_marks(segments: Sequence[Segment]) -> list[Segment]:
     return [*lines, mark] if mark is not None else lines
 
 
-def _same_row(one: Segment, other: Segment) -> bool:
-    overlap = min(one.bottom, other.bottom) - max(one.top, other.top)
-    return overlap > 0.5 * min(one.bottom - one.top, other.bottom - other.top)
+def _marks(mark: Segment, segment: Segment) -> bool:
+    """Whether a mark stands where one stands before a text. A bare number farther off is a cell."""
+    far = 3.0 if mark.text.isdigit() else 6.0
+    return segment.left - mark.left > 0 and segment.left - mark.right < far * segment.size
 
 
 def _usual_pitch(lines: Sequence[Segment]) -> float:
@@ -370,7 +338,26 @@ def _table(rows: list[list[_Block]]) -> _Block:
         grid.append(cells)
     lines = [line for row in rows for block in row for line in block.lines]
     bold_head = all(block.first.bold for block in rows[0]) and not all(b.first.bold for b in rows[1])
-    return _Block(lines, tables.table_text(grid, header_rows=1 if bold_head else None))
+    names = tuple(grid[0]) if bold_head or tables.names_columns(grid) else None
+    return _Block(lines, _Table(tuple(columns), tuple(map(tuple, grid)), names))
+
+
+def _with_names(blocks: list[_Block]) -> list[_Block]:
+    """Blocks where a table that goes on over the page has the names that stand above its first part."""
+    named: list[_Block] = []
+    for block in blocks:
+        above = named[-1] if named else None
+        if (
+            above
+            and above.table
+            and block.table
+            and above.table.names
+            and above.last.page + 1 == block.first.page
+            and above.table.goes_on(block.table)
+        ):
+            block = replace(block, table=replace(block.table, names=above.table.names))
+        named.append(block)
+    return named
 
 
 def _columns(rows: list[list[_Block]]) -> list[float]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import math
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ EML = (
 
 @dataclass(frozen=True, slots=True)
 class Ink:
-    """One piece of text on a page, in points from the bottom left."""
+    """One piece of text on a page, in points from the bottom left, turned counter-clockwise by degrees."""
 
     text: str
     x: float = 72
@@ -146,12 +147,22 @@ class Ink:
     bold: bool = False
     mode: int = 0
     grey: float = 0.0
+    turn: int = 0
 
 
 def pdf_bytes(
-    pages: Sequence[Sequence[Ink]], *, title: str = "", password: str | None = None, rotate: int = 0
+    pages: Sequence[Sequence[Ink]],
+    *,
+    title: str = "",
+    password: str | None = None,
+    rotate: int = 0,
+    picture: tuple[int, ...] | None = None,
+    shade: int = 200,
 ) -> bytes:
-    """A PDF with Helvetica text; with a password it cannot be opened without one (RC4, 40 bits)."""
+    """A PDF with Helvetica text; with a password it cannot be opened without one (RC4, 40 bits).
+
+    `picture` (left, bottom, width, height) is drawn under the text of each page in one shade of grey (0 to 255).
+    """
     count = len(pages)
     kids = " ".join(f"{5 + 2 * n} 0 R" for n in range(count))
     objects = [
@@ -167,7 +178,7 @@ def pdf_bytes(
             f"<</Type/Page/Parent 2 0 R/Rotate {rotate}/Contents {content} 0 R"
             "/Resources<</Font<</F1 3 0 R/F2 4 0 R>>>>>>".encode()
         )
-        stream = _content(page)
+        stream = _picture(picture, shade) + _content(page)
         data = _rc4(hashlib.md5(key + bytes([content, 0, 0, 0, 0])).digest()[:10], stream) if key else stream
         objects.append(f"<</Length {len(data)}>>stream\n".encode() + data + b"\nendstream")
     objects.append(f"<</Title({title})>>".encode())
@@ -178,12 +189,23 @@ def pdf_bytes(
     return _assembled(objects, trailer)
 
 
+def _picture(place: tuple[int, ...] | None, shade: int) -> bytes:
+    if place is None:
+        return b""
+    left, bottom, width, height = place
+    return (
+        f"q {width} 0 0 {height} {left} {bottom} cm BI /W 1 /H 1 /CS /G /BPC 8 /F /AHx ID {shade:02x}> EI Q\n"
+    ).encode()
+
+
 def _content(page: Sequence[Ink]) -> bytes:
     parts = []
     for ink in page:
         words = ink.text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
         font = "F2" if ink.bold else "F1"
-        parts.append(f"BT {ink.grey} g {ink.mode} Tr /{font} {ink.size} Tf {ink.x} {ink.y} Td ({words}) Tj ET")
+        cos, sin = round(math.cos(math.radians(ink.turn))), round(math.sin(math.radians(ink.turn)))
+        place = f"{cos} {sin} {-sin} {cos} {ink.x} {ink.y} Tm"
+        parts.append(f"BT {ink.grey} g {ink.mode} Tr /{font} {ink.size} Tf {place} ({words}) Tj ET")
     return "\n".join(parts).encode("latin-1")
 
 
@@ -280,8 +302,72 @@ def with_part(office: bytes, name: str, data: bytes) -> bytes:
     return zip_bytes(parts | {name: data})
 
 
+def with_link(office: bytes, part: str, kind: str, target: str, *, outside: bool = True) -> bytes:
+    """The Office file with a relationship of this kind in one of its lists (`word/_rels/document.xml.rels`)."""
+    mode = ' TargetMode="External"' if outside else ""
+    link = (
+        f'<Relationship Id="rIdX" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}" '
+        f'Target="{target}"{mode}/>'
+    )
+    empty = b'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"></Relationships>'
+    with zipfile.ZipFile(io.BytesIO(office)) as archive:
+        links = archive.read(part) if part in archive.namelist() else empty
+    return with_part(office, part, links.replace(b"</Relationships>", f"{link}</Relationships>".encode()))
+
+
+_ODF = "urn:oasis:names:tc:opendocument:xmlns"
+
+
+def odt_bytes(body: str = "", *, parts: dict[str, bytes] | None = None, manifest: str = "") -> bytes:
+    """An OpenDocument text with a heading, a paragraph and `body` in it, and more parts."""
+    content = (
+        f'<office:document-content xmlns:office="{_ODF}:office:1.0" xmlns:text="{_ODF}:text:1.0" '
+        f'xmlns:draw="{_ODF}:drawing:1.0" xmlns:xlink="http://www.w3.org/1999/xlink" office:version="1.3"><office:body>'
+        '<office:text><text:h text:outline-level="1">Leave</text:h><text:p>Leave is thirty days.</text:p>'
+        f"{body}</office:text></office:body></office:document-content>"
+    )
+    media = "application/vnd.oasis.opendocument.text"
+    listed = (
+        f'<manifest:manifest xmlns:manifest="{_ODF}:manifest:1.0" manifest:version="1.3">'
+        f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{media}"/>'
+        '<manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml"/>'
+        f"{manifest}</manifest:manifest>"
+    )
+    first = {"mimetype": media.encode(), "META-INF/manifest.xml": listed.encode(), "content.xml": content.encode()}
+    return zip_bytes(first | (parts or {}))
+
+
+def epub_bytes(*, parts: dict[str, bytes] | None = None) -> bytes:
+    """A book of one chapter."""
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" version="1.0"><rootfiles>'
+        '<rootfile full-path="book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
+    )
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id"><metadata '
+        'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Staff handbook</dc:title>'
+        '<dc:identifier id="id">x</dc:identifier><dc:language>en</dc:language></metadata><manifest>'
+        '<item id="one" href="one.xhtml" media-type="application/xhtml+xml"/></manifest>'
+        '<spine><itemref idref="one"/></spine></package>'
+    )
+    chapter = (
+        '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>One</title></head><body><h2>Leave</h2>'
+        '<p>Leave is thirty days.</p><p style="display:none">CANARY-BOOK</p></body></html>'
+    )
+    first = {"mimetype": b"application/epub+zip", "META-INF/container.xml": container.encode()}
+    return zip_bytes(first | {"book.opf": package.encode(), "one.xhtml": chapter.encode()} | (parts or {}))
+
+
+RTF = (
+    r"{\rtf1\ansi{\fonttbl{\f0 Arial;}}\f0\fs24 Leave is thirty days.\par {\v CANARY-RTF\par}"
+    r"Second class for everyone.\par}"
+)
+RST = "Staff handbook\n==============\n\nLeave\n-----\n\nLeave is thirty days.\n\n* Second class\n"
+ORG = "#+TITLE: Staff handbook\n* Leave\nLeave is thirty days.\n- Second class\n"
+
+
 def write_all(folder: Path) -> list[Path]:
-    """One readable file of each format."""
+    """One readable file of each format that needs no other program."""
     contents: dict[str, bytes] = {
         "a.docx": docx_bytes(),
         "b.pptx": pptx_bytes(),
@@ -297,3 +383,16 @@ def write_all(folder: Path) -> list[Path]:
     for name, data in contents.items():
         (folder / name).write_bytes(data)
     return [folder / name for name in contents]
+
+
+def renamed_part(office: bytes, name: str, other: str) -> bytes:
+    """The Office file with a part under another name, wherever it is named."""
+    with zipfile.ZipFile(io.BytesIO(office)) as archive:
+        parts = {entry: archive.read(entry) for entry in archive.namelist()}
+    parts[other] = parts.pop(name)
+    folder, _, base = name.rpartition("/")
+    relations = f"{folder}/_rels/{base}.rels"
+    parts[f"{folder}/_rels/{other.rpartition('/')[2]}.rels"] = parts.pop(relations)
+    for entry in ("_rels/.rels", "[Content_Types].xml"):
+        parts[entry] = parts[entry].replace(name.encode(), other.encode())
+    return zip_bytes(parts)
