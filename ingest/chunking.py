@@ -8,12 +8,14 @@ import math
 import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import accumulate, takewhile
 from typing import Literal
 
 from core.records import Box, Chunk, Element, ParsedDocument
-from core.text import is_cjk
+from core.text import count_cjk, is_cjk
+from ingest.suspicion import suspicion
 
 # A chunk's weight is its characters, Chinese ones counted twice.
 CHUNK_WEIGHT = 500
@@ -63,38 +65,46 @@ class _Unit:
 
 def weigh(text: str) -> int:
     """Characters of a text, Chinese ones counted twice."""
-    return len(text) + sum(map(is_cjk, text))
+    return len(text) + count_cjk(text)
 
 
-def embedded_text(title: str, chunk: Chunk) -> str:
-    """What is embedded for a chunk: `Title > Heading > Subheading`, a line feed, the text."""
-    return " > ".join((title, *chunk.heading_path)) + "\n" + chunk.text
+def chunk(parsed: ParsedDocument, *, quarantine: bool = False) -> list[Chunk]:
+    """The document's chunks in reading order, spans counted in their texts joined by line feeds.
+
+    With `quarantine` a chunk whose text, headings or document title read like instructions to the model says so.
+    """
+    chunks = list(_chunks(parsed))
+    return list(_judged(chunks, parsed.title)) if quarantine else chunks
 
 
-def chunk(parsed: ParsedDocument) -> list[Chunk]:
-    """The document's chunks in reading order, spans counted in their texts joined by line feeds."""
-    chunks: list[Chunk] = []
-    start = 0
+def _judged(chunks: Iterable[Chunk], title: str) -> Iterator[Chunk]:
+    # Headings stand over many chunks.
+    of_headings = cache(suspicion)
+    for piece in chunks:
+        found = suspicion(piece.text) or of_headings(" > ".join((title, *piece.heading_path)))
+        yield replace(piece, suspicion=found) if found else piece
+
+
+def _chunks(parsed: ParsedDocument) -> Iterator[Chunk]:
+    ordinal = start = 0
     for number, (path, atoms) in enumerate(_numbered_sections(_units(_tree(parsed.elements)))):
         for piece in _pieces(atoms):
             text = _joined(piece)
             if not text:
                 continue
-            chunks.append(
-                Chunk(
-                    ordinal=len(chunks),
-                    text=text,
-                    heading_path=path,
-                    section=number,
-                    start=start,
-                    end=start + len(text),
-                    kind=_kind(piece),
-                    page=next((atom.page for atom in piece if atom.page is not None), None),
-                    boxes=tuple(dict.fromkeys(box for atom in piece for box in atom.boxes)),
-                )
+            yield Chunk(
+                ordinal=ordinal,
+                text=text,
+                heading_path=path,
+                section=number,
+                start=start,
+                end=start + len(text),
+                kind=_kind(piece),
+                page=next((atom.page for atom in piece if atom.page is not None), None),
+                boxes=tuple(dict.fromkeys(box for atom in piece for box in atom.boxes)),
             )
+            ordinal += 1
             start += len(text) + 1
-    return chunks
 
 
 # --- headings to a tree, the tree to units ----------------------------------------------------------------------------
@@ -230,7 +240,8 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
 
 def _short_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
     """The span itself, or, when heavier than a chunk, parts cut at clauses, at blanks, or anywhere."""
-    while (limit := begin + _fitting(text, begin)) < end:
+    while weigh(text[begin : min(end, begin + CHUNK_WEIGHT + 1)]) > CHUNK_WEIGHT:
+        limit = begin + _fitting(text, begin)
         cuts = [match.end() for match in _CLAUSE_END.finditer(text, begin, limit)]
         cut = next((c for c in reversed(cuts) if begin < c < limit), limit)
         yield begin, cut
@@ -240,13 +251,9 @@ def _short_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _fitting(text: str, begin: int) -> int:
-    """How many characters from `begin` on fit into a chunk, the text's end not considered."""
-    weight = 0
-    for length, char in enumerate(text[begin : begin + CHUNK_WEIGHT + 1]):
-        weight += 2 if is_cjk(char) else 1
-        if weight > CHUNK_WEIGHT:
-            return max(length, 1)
-    return CHUNK_WEIGHT
+    """How many characters fit into a chunk, of a text that from `begin` on is heavier than one."""
+    weights = accumulate(1 + is_cjk(char) for char in text[begin : begin + CHUNK_WEIGHT + 1])
+    return sum(1 for _ in takewhile(lambda weight: weight <= CHUNK_WEIGHT, weights))
 
 
 # --- units to sections and pieces -------------------------------------------------------------------------------------

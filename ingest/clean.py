@@ -6,6 +6,9 @@ could be mistaken for them. Both go at the door; the reader, the index and the m
 
 import re
 import unicodedata
+from typing import NamedTuple
+
+from core.records import ParseWarning
 
 # Code points that show nothing: C0 and C1 controls (tab and line feed excepted), lone surrogates, zero-width and
 # directional marks, soft hyphen, fillers, interlinear marks, tag characters, the second set of variation selectors.
@@ -33,11 +36,20 @@ _MARK = re.compile("chunk[:︰꞉ː˸∶]")
 _LOOKALIKES = str.maketrans({"с": "c", "ϲ": "c", "һ": "h", "υ": "u", "ս": "u", "ո": "n", "κ": "k", "к": "k"})
 
 
-def clean(text: str) -> tuple[str, int]:
-    """The text with line feeds only, nothing invisible and no forged mark, and how many characters went.
+class Cleaned(NamedTuple):
+    """A text that may be shown, how many invisible characters went, and how many forged marks were defused."""
+
+    text: str
+    invisible: int
+    forged: int
+
+
+def clean(text: str) -> Cleaned:
+    """The text with line feeds only, nothing invisible and no forged mark.
 
     Cleaning twice gives the same text as cleaning once. Zero-width joiners stay between letters of scripts that
-    need them and inside emoji.
+    need them and inside emoji. Bracketed numbers such as [1] stay: they are footnotes, the model never cites by them,
+    and those it copies are dropped from its answers.
     """
     text = _BREAKS.sub("\n", text)
     visible, removed = _INVISIBLE.subn("", text)
@@ -45,7 +57,20 @@ def clean(text: str) -> tuple[str, int]:
         kept = _keep_honest_joiners(visible)
         removed += len(visible) - len(kept)
         visible = kept
-    return _defuse(visible), removed
+    plain, forged = _defuse(visible)
+    return Cleaned(plain, removed, forged)
+
+
+def clean_warnings(invisible: int, forged: int) -> list[ParseWarning]:
+    """What a document's reader is told of characters and marks that `clean` counted, over all its texts."""
+    found = []
+    if invisible:
+        text = f"{invisible} invisible characters were removed."
+        found.append(ParseWarning("invisible_characters", text, invisible))
+    if forged:
+        text = f"{forged} marks that look like our citations were made plain text."
+        found.append(ParseWarning("forged_marks", text, forged))
+    return found
 
 
 def _keep_honest_joiners(text: str) -> str:
@@ -73,14 +98,18 @@ def _pictorial(char: str) -> bool:
     return bool(char) and (char == "\ufe0f" or unicodedata.category(char) in {"So", "Sk", "Sm"})
 
 
-def _defuse(text: str) -> str:
-    """Turn `[chunk:...]`, in any brackets, width, case or spacing, into `(chunk:...)`."""
-    return _BRACKETED.sub(lambda match: _defused(match[0]), text)
+def _defuse(text: str) -> tuple[str, int]:
+    """Turn `[chunk:...]`, in any brackets, width, case or spacing, into `(chunk:...)`; how many there were."""
+    forged = 0
 
+    def defused(match: re.Match[str]) -> str:
+        nonlocal forged
+        bracketed = match[0]
+        reads_as = unicodedata.normalize("NFKC", bracketed[1:]).casefold().translate(_LOOKALIKES)
+        if not _MARK.match("".join(reads_as.split())):
+            return bracketed
+        forged += 1
+        closed = bracketed[-1] in _CLOSING
+        return f"({bracketed[1:-1]})" if closed else f"({bracketed[1:]}"
 
-def _defused(bracketed: str) -> str:
-    reads_as = unicodedata.normalize("NFKC", bracketed[1:]).casefold().translate(_LOOKALIKES)
-    if not _MARK.match("".join(reads_as.split())):
-        return bracketed
-    closed = bracketed[-1] in _CLOSING
-    return f"({bracketed[1:-1]})" if closed else f"({bracketed[1:]}"
+    return _BRACKETED.sub(defused, text), forged

@@ -10,6 +10,7 @@ from lxml.html import HtmlElement
 
 from core.errors import FileTooLarge
 from ingest.encoding import decode_markup
+from ingest.visibility import remove_hidden
 
 MAX_SPAN = 100
 # Cells of one page once those that span are repeated: a few letters of HTML can ask for any number of them.
@@ -28,22 +29,19 @@ _FURNITURE = re.compile(
     r"toc|share|social)(?:$|[\s_-])",
     re.I,
 )
-_HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0*)?(?:\s|;|!|$)|"
-    r"font-size\s*:\s*(?:0+(?:\.0+)?[a-z%]*|0?\.0\d*r?em|(?:0?\.\d+|1(?:\.\d+)?)(?:px|pt))\s*(?:;|!|$)",
+# What the parser lets in and the tree refuses when its text is changed.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|"
+    "&#(?:0*(?:[0-8]|1[124-9]|2\\d|3[01])|x0*(?:[0-8bcef]|1[0-9a-f]));?(?![0-9a-f])",
     re.I,
-)
-_WHITE = re.compile(
-    r"(?:^|;)\s*color\s*:\s*(?:#fff(?:fff)?|white|rgba?\(\s*255\s*,\s*255\s*,\s*255[^)]*\))\s*(?:;|!|$)", re.I
 )
 _CHINESE = "\u3001-\u3011\u3400-\u4dbf\u4e00-\u9fff\uff01-\uff1f"
 _CHINESE_BREAK = re.compile(f"(?<=[{_CHINESE}])[ \t]*\n\\s*(?=[{_CHINESE}])")
-_BACKGROUND = re.compile(r"background", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Clean HTML, what the head calls the page, and how many hidden passages went."""
+    """Clean HTML, what the head calls the page, and from how many places hidden text went."""
 
     html: str
     title: str | None
@@ -57,7 +55,7 @@ def prepare(source: str | bytes) -> Prepared:
     if root is None:
         return Prepared("", None, 0)
     title = root.findtext(".//title")
-    hidden = _drop_hidden(root)
+    hidden = remove_hidden(root)
     _drop_furniture(root)
     _keep_content(root)
     cells = 0
@@ -74,9 +72,10 @@ def prepare(source: str | bytes) -> Prepared:
 
 
 def _parsed(text: str) -> HtmlElement | None:
-    parser = lxml_html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    parser = lxml_html.HTMLParser(encoding="utf-8", remove_comments=False, remove_pis=True)
     try:
-        return lxml_html.document_fromstring(text.encode("utf-8", errors="ignore").replace(b"\0", b""), parser=parser)
+        plain = _CONTROLS.sub(" ", text).encode("utf-8", errors="ignore")
+        return lxml_html.document_fromstring(plain, parser=parser)
     except etree.ParserError:
         # Raised for a document without a single element.
         return None
@@ -87,28 +86,6 @@ def _remove(element: HtmlElement) -> None:
         element.drop_tree()
 
 
-def _drop_hidden(root: HtmlElement) -> int:
-    found = [element for element in root.iter(etree.Element) if _hidden(element)]
-    seen = [element for element in found if "".join(element.itertext()).strip()]
-    for element in found:
-        _remove(element)
-    return len(seen)
-
-
-def _hidden(element: HtmlElement) -> bool:
-    if element.get("hidden") is not None or element.get("aria-hidden", "").lower() == "true":
-        return element.tag not in ("html", "body")
-    style = element.get("style", "")
-    if not style:
-        return element.tag == "font" and element.get("color", "").lower() in ("#ffffff", "white", "#fff")
-    if _HIDDEN_STYLE.search(style):
-        return element.tag not in ("html", "body")
-    if _WHITE.search(style):
-        around = (element, *element.iterancestors())
-        return not any(_BACKGROUND.search(e.get("style", "")) or e.get("bgcolor") for e in around)
-    return False
-
-
 def _drop_furniture(root: HtmlElement) -> None:
     for heading in root.iter("h1", "h2", "h3", "h4", "h5", "h6"):
         for button in heading.iter("button"):
@@ -117,7 +94,7 @@ def _drop_furniture(root: HtmlElement) -> None:
         for element in list(root.iter(tag)):
             _remove(element)
     for element in list(root.iter(etree.Element)):
-        if element.getparent() is not None and _furniture(element):
+        if element.getparent() is not None and (_furniture(element) or _icon(element)):
             _remove(element)
 
 
@@ -132,6 +109,13 @@ def _furniture(element: HtmlElement) -> bool:
         return element.find(".//h1") is None
     names = f"{element.get('class', '')} {element.get('id', '')}"
     return bool(_FURNITURE.search(names)) and _mostly_links(element)
+
+
+def _icon(element: HtmlElement) -> bool:
+    """A sign for the eye only: the letters that an icon font draws, a link beside a heading, a symbol."""
+    if element.get("aria-hidden", "").lower() != "true":
+        return False
+    return element.tag in ("i", "a") or not any(map(str.isalnum, element.text_content()))
 
 
 def _mostly_links(element: HtmlElement) -> bool:

@@ -16,8 +16,8 @@ from typing import Any
 from lxml import html as lxml_html
 
 from core.errors import DamagedFile, EncryptedFile, FileTooLarge, MissingExtra, NoText
-from core.records import Element
-from ingest import html, ooxml, plain, tables
+from core.records import Element, ParseWarning
+from ingest import html, plain, sheets, slides, tables, word
 from ingest.encoding import decode
 
 # Beyond this a file is data, not a document (about 4,000 pages).
@@ -78,6 +78,7 @@ def _partitioners() -> dict[str, Callable[..., list[Any]]]:
 def pipeline() -> Any:
     """A blank multilingual spaCy pipeline that ends sentences at Latin and Chinese stops."""
     import spacy
+    from spacy.attrs import IS_PUNCT
     from spacy.util import compile_infix_regex
 
     blank = spacy.blank("xx")
@@ -86,6 +87,9 @@ def pipeline() -> Any:
     tokenizer: Any = blank.tokenizer
     tokenizer.infix_finditer = compile_infix_regex([*(blank.Defaults.infixes or ()), stops]).finditer
     blank.add_pipe("sentencizer", config={"punct_chars": [*".!?", *_STOPS]})
+    # Of each new word a score of traits would be worked out: the end of a sentence asks for this one.
+    vocabulary: Any = blank.vocab
+    vocabulary.lex_attr_getters = {IS_PUNCT: vocabulary.lex_attr_getters[IS_PUNCT]}
     return blank
 
 
@@ -103,13 +107,13 @@ def _partition(form: str, **options: Any) -> list[Any]:
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 
-def read_html(source: str | bytes) -> tuple[list[Element], str | None, list[str]]:
+def read_html(source: str | bytes) -> tuple[list[Element], str | None, list[ParseWarning]]:
     """Elements, the page's own title, and warnings."""
     prepared = html.prepare(source)
     if len(prepared.html) > MAX_CHARACTERS * 2:
         raise FileTooLarge("The page holds more text than a document should. Split it.")
     found = _partition("html", text=prepared.html) if prepared.html.strip() else []
-    return list(_elements(found)), prepared.title, _hidden_warning(prepared.hidden)
+    return list(_elements(found)), prepared.title, hidden_warning(prepared.hidden)
 
 
 def read_text(text: str) -> list[Element]:
@@ -153,34 +157,44 @@ def _steadiness(lines: list[str], delimiter: str) -> tuple[int, int]:
     return (sum(line.count(delimiter) == wanted for line in lines), wanted) if wanted else (0, 0)
 
 
-def read_docx(data: bytes) -> tuple[list[Element], list[str]]:
+def read_docx(data: bytes) -> tuple[list[Element], list[ParseWarning]]:
     """Elements and warnings; headers and footers, which repeat on every page, are left out."""
-    readable, hidden = ooxml.readable_docx(data)
+    readable, hidden = word.readable_docx(data)
     found = _partition("docx", file=io.BytesIO(readable), include_page_breaks=False)
-    return list(_docx_elements(found)), _hidden_warning(hidden)
+    return list(_docx_elements(found)), hidden_warning(hidden)
 
 
-def read_pptx(data: bytes) -> tuple[list[Element], int, list[str]]:
+def read_pptx(data: bytes) -> tuple[list[Element], int, list[ParseWarning]]:
     """Elements with slide numbers as pages, the number of slides, and warnings."""
-    hidden = ooxml.hidden_slides(data)
-    found = _partition("pptx", file=io.BytesIO(data), include_page_breaks=False)
-    shown = [piece for piece in found if piece.metadata.page_number not in hidden]
-    warnings = [f"Hidden slides were left out: {', '.join(map(str, sorted(hidden)))}."] if hidden else []
-    slides = max((piece.metadata.page_number or 0 for piece in found), default=0)
-    return list(_slide_elements(shown)), slides, warnings
+    deck = slides.readable_pptx(data)
+    found = _partition("pptx", file=io.BytesIO(deck.data), include_page_breaks=False)
+    shown = [piece for piece in found if piece.metadata.page_number not in deck.hidden_slides]
+    warnings = hidden_warning(sum(deck.hidden.values()), deck.hidden)
+    if deck.hidden_slides:
+        numbers = tuple(sorted(deck.hidden_slides))
+        text = f"Hidden slides were left out: {', '.join(map(str, numbers))}."
+        warnings.append(ParseWarning("hidden_slides", text, len(numbers), numbers))
+    return list(_slide_elements(shown)), deck.slides, warnings
 
 
-def read_xlsx(data: bytes) -> tuple[list[Element], list[str]]:
+def read_xlsx(data: bytes) -> tuple[list[Element], list[ParseWarning]]:
     """Elements, each sheet under its name, and warnings."""
-    hidden = ooxml.hidden_sheets(data)
-    found = _partition("xlsx", file=io.BytesIO(data))
-    shown = [piece for piece in found if piece.metadata.page_name not in hidden]
-    warnings = [f"Hidden sheets were left out: {', '.join(sorted(hidden))}."] if hidden else []
+    book = sheets.readable_xlsx(data)
+    found = _partition("xlsx", file=io.BytesIO(book.data))
+    shown = [piece for piece in found if piece.metadata.page_name not in book.hidden_sheets]
+    warnings = hidden_warning(book.hidden)
+    if book.hidden_sheets:
+        text = f"Hidden sheets were left out: {', '.join(sorted(book.hidden_sheets))}."
+        warnings.append(ParseWarning("hidden_sheets", text, len(book.hidden_sheets)))
     return list(_sheet_elements(shown)), warnings
 
 
-def _hidden_warning(count: int) -> list[str]:
-    return [f"Hidden text was left out in {count} places."] if count else []
+def hidden_warning(count: int, pages: Iterable[int] = ()) -> list[ParseWarning]:
+    """What is told of text that no reader sees; nothing where there was none."""
+    if not count:
+        return []
+    places = "1 place" if count == 1 else f"{count} places"
+    return [ParseWarning("hidden_text", f"Hidden text was left out in {places}.", count, tuple(sorted(pages)))]
 
 
 # --- pieces to elements -----------------------------------------------------------------------------------------------

@@ -1,30 +1,44 @@
-"""Office files made fit to read: hidden and deleted text out, insertions and content controls opened."""
+"""What Word, PowerPoint and Excel files have in common: zipped XML parts, relations between them, a theme."""
 
 import io
 import posixpath
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from lxml import etree
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
-_S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+from ingest.colours import BLACK, WHITE, Colour, from_hex
 
-# Tracked insertions, smart tags and content controls hold ordinary text that python-docx passes over.
-_OPENED = tuple(_W + name for name in ("ins", "moveTo", "smartTag", "customXml"))
-_REMOVED = tuple(_W + name for name in ("del", "moveFrom"))
-# Half-points: text of one point and less is not meant to be read.
-_SMALLEST = 2
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _TITLES_OF_NOTHING = {"untitled", "document", "presentation", "powerpoint presentation", "word document", "workbook"}
 
+# By the names that Word, PowerPoint and Excel use, the theme's own.
+_THEME_NAMES = {"background1": "lt1", "text1": "dk1", "background2": "lt2", "text2": "dk2", "light1": "lt1"}
+_THEME_NAMES |= {"dark1": "dk1", "light2": "lt2", "dark2": "dk2"}
+_THEME_NAMES |= {"bg1": "lt1", "tx1": "dk1", "bg2": "lt2", "tx2": "dk2"}
 
-def _parse(data: bytes) -> etree._Element:
+
+def parse_xml(data: bytes) -> etree._Element:
+    """The root of a part, no entity resolved and nothing fetched."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     return etree.fromstring(data, parser)
+
+
+def to_bytes(root: etree._Element) -> bytes:
+    """A part as it is stored."""
+    return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True))
+
+
+def remove(element: etree._Element) -> None:
+    """Take an element out of its tree."""
+    parent = element.getparent()
+    if parent is not None:
+        parent.remove(element)
 
 
 def property_title(data: bytes) -> str | None:
@@ -32,171 +46,142 @@ def property_title(data: bytes) -> str | None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if "docProps/core.xml" not in archive.namelist():
             return None
-        title = _parse(archive.read("docProps/core.xml")).findtext(_DC_TITLE)
+        title = parse_xml(archive.read("docProps/core.xml")).findtext(_DC_TITLE)
     words = " ".join((title or "").split())
     return None if words.lower() in _TITLES_OF_NOTHING else words or None
 
 
-# --- Word -------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """From one part to another: `kind` is the last word of its type, `target` the other part's name."""
+
+    id: str
+    kind: str
+    target: str
 
 
-def readable_docx(data: bytes) -> tuple[bytes, int]:
-    """The same file with only the text that a reader of the final version sees, and how many passages went."""
-    source = zipfile.ZipFile(io.BytesIO(data))
-    target = io.BytesIO()
-    hidden = 0
-    with source, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as out:
-        headings = _heading_styles(source)
-        for name in source.namelist():
-            part = source.read(name)
-            if name == "word/document.xml":
-                part, hidden = _readable_body(part, headings)
-            out.writestr(name, part)
-    return target.getvalue(), hidden
+class Package:
+    """The parts of an Office file that is being made fit to read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._archive = zipfile.ZipFile(io.BytesIO(data))
+        self._names = frozenset(self._archive.namelist())
+        self._changed: dict[str, bytes] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def read(self, name: str) -> bytes:
+        """A part as it was in the file. Raises KeyError."""
+        return self._archive.read(name)
+
+    def root(self, name: str | None) -> etree._Element | None:
+        """A part parsed; None when there is none of this name."""
+        return parse_xml(self.read(name)) if name is not None and name in self else None
+
+    def put(self, name: str, data: bytes) -> None:
+        """Change a part."""
+        self._changed[name] = data
+
+    def relations(self, part: str) -> Iterator[Relation]:
+        """Where a part leads inside the file; the file itself is the part with the empty name."""
+        folder, name = posixpath.split(part)
+        root = self.root(posixpath.join(folder, "_rels", f"{name}.rels"))
+        for relation in root if root is not None else ():
+            target = relation.get("Target", "")
+            if relation.get("TargetMode") != "External":
+                path = target.lstrip("/") if target.startswith("/") else posixpath.join(folder, target)
+                kind = relation.get("Type", "").rpartition("/")[2]
+                yield Relation(relation.get("Id", ""), kind, posixpath.normpath(path))
+
+    def related(self, part: str, kind: str) -> str | None:
+        """The first part that a part leads to by a relation of this kind."""
+        return next((relation.target for relation in self.relations(part) if relation.kind == kind), None)
+
+    def main(self) -> str:
+        """The part that everything hangs on. Raises KeyError for a file without one."""
+        found = self.related("", "officeDocument")
+        if found is None or found not in self:
+            raise KeyError("The file has no main part.")
+        return found
+
+    def to_bytes(self) -> bytes:
+        """The file with its changes; stored, as it is read at once."""
+        stream = io.BytesIO()
+        with self._archive, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as out:
+            for name in self._archive.namelist():
+                out.writestr(name, self._changed.get(name) or self._archive.read(name))
+        return stream.getvalue()
 
 
-def _readable_body(part: bytes, headings: dict[str, str]) -> tuple[bytes, int]:
-    root = _parse(part)
-    for element in list(root.iter(*_REMOVED)):
-        _remove(element)
-    for element in list(root.iter(_W + "sdt")):
-        _open_control(element)
-    for element in list(root.iter(*_OPENED)):
-        _unwrap(element)
-    hidden = 0
-    for run in list(root.iter(_W + "r")):
-        if _hidden(run):
-            hidden += bool("".join(run.itertext(_W + "t")).strip())
-            _remove(run)
-    for style in root.iter(_W + "pStyle"):
-        known = headings.get(style.get(_W + "val", ""))
-        if known:
-            style.set(_W + "val", known)
-    return etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True), hidden
+class Theme:
+    """The colours that a file's theme gives its names."""
+
+    def __init__(self, root: etree._Element | None) -> None:
+        self._colours: dict[str, Colour] = {"lt1": WHITE, "dk1": BLACK}
+        for entry in root.iterfind(f".//{A}clrScheme/*") if root is not None else ():
+            for value in entry:
+                colour = from_hex(value.get("lastClr") or value.get("val") or "")
+                if colour is not None:
+                    self._colours[etree.QName(entry).localname] = colour
+
+    def colour(self, name: str, mapped: Mapping[str, str] | None = None) -> Colour | None:
+        """The colour of a name, through a map of names where the file has one; None when the theme has it not."""
+        name = (mapped or {}).get(name, name)
+        return self._colours.get(_THEME_NAMES.get(name, name))
 
 
-def _remove(element: etree._Element) -> None:
-    parent = element.getparent()
-    if parent is not None:
-        parent.remove(element)
+def shaded(colour: Colour, share: float) -> Colour:
+    """A colour darkened to a share of its light."""
+    return _each(colour, lambda channel: channel * share)
 
 
-def _unwrap(element: etree._Element) -> None:
-    parent = element.getparent()
-    if parent is None:
-        return
-    at = parent.index(element)
-    for child in reversed(list(element)):
-        if child.tag != _W + "customXmlPr":
-            parent.insert(at, child)
-    parent.remove(element)
+def tinted(colour: Colour, share: float) -> Colour:
+    """A colour lightened: `share` of it is kept, the rest is white."""
+    return _each(colour, lambda channel: channel * share + 255 * (1 - share))
 
 
-def _open_control(control: etree._Element) -> None:
-    gallery = control.find(f"{_W}sdtPr/{_W}docPartObj/{_W}docPartGallery")
-    content = control.find(_W + "sdtContent")
-    parent = control.getparent()
-    if parent is None:
-        return
-    table_of_contents = gallery is not None and gallery.get(_W + "val") == "Table of Contents"
-    if content is not None and not table_of_contents:
-        at = parent.index(control)
-        for child in reversed(list(content)):
-            parent.insert(at, child)
-    parent.remove(control)
+def _each(colour: Colour, change: Callable[[int], float]) -> Colour:
+    red, green, blue = (round(min(max(change(channel), 0), 255)) for channel in colour)
+    return red, green, blue
 
 
-def _hidden(run: etree._Element) -> bool:
-    looks = run.find(_W + "rPr")
-    if looks is None:
-        return False
-    vanish = looks.find(_W + "vanish")
-    if vanish is not None and vanish.get(_W + "val", "true").lower() not in ("0", "false", "off"):
-        return True
-    size = looks.find(_W + "sz")
-    if size is not None and size.get(_W + "val", "").isdigit() and int(size.get(_W + "val", "")) <= _SMALLEST:
-        return True
-    colour = looks.find(_W + "color")
-    if colour is None or colour.get(_W + "val", "").upper() != "FFFFFF":
-        return False
-    # White letters are seen on a shaded run, paragraph or cell.
-    return looks.find(_W + "shd") is None and not any(_shaded(parent) for parent in run.iterancestors())
-
-
-def _shaded(element: etree._Element) -> bool:
-    inside = {_W + "p": "pPr", _W + "tc": "tcPr", _W + "tbl": "tblPr"}.get(str(element.tag))
-    if inside is None:
-        return False
-    # A table style may shade its header row without saying so in the cell.
-    return element.find(f"{_W}{inside}/{_W}shd") is not None or element.find(f"{_W}tblPr/{_W}tblStyle") is not None
-
-
-def _heading_styles(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Styles of the author's own that act as headings, mapped to the built-in heading style of their depth."""
-    if "word/styles.xml" not in archive.namelist():
-        return {}
-    styles = {
-        style.get(_W + "styleId", ""): style for style in _parse(archive.read("word/styles.xml")).iter(_W + "style")
-    }
-    named = {_style_name(style): style_id for style_id, style in styles.items()}
-    found: dict[str, str] = {}
-    for style_id, style in styles.items():
-        depth = _outline_depth(style, styles)
-        builtin = named.get(f"heading {depth}") if depth else None
-        if builtin and not _style_name(style).startswith(("heading ", "title")):
-            found[style_id] = builtin
-    return found
-
-
-def _style_name(style: etree._Element) -> str:
-    name = style.find(_W + "name")
-    return name.get(_W + "val", "").lower() if name is not None else ""
-
-
-def _outline_depth(style: etree._Element | None, styles: dict[str, etree._Element]) -> int | None:
-    for _ in range(10):
-        if style is None:
-            return None
-        level = style.find(f"{_W}pPr/{_W}outlineLvl")
-        if level is not None and level.get(_W + "val", "").isdigit():
-            depth = int(level.get(_W + "val", "")) + 1
-            return depth if depth <= 9 else None
-        base = style.find(_W + "basedOn")
-        style = styles.get(base.get(_W + "val", "")) if base is not None else None
+def drawn_colour(fill: etree._Element, theme: Theme, mapped: Mapping[str, str] | None = None) -> Colour | None:
+    """The colour inside a DrawingML `solidFill`; None when it cannot be told."""
+    for value in fill:
+        name = etree.QName(value).localname
+        colour = None
+        if name == "srgbClr":
+            colour = from_hex(value.get("val", ""))
+        elif name == "sysClr":
+            colour = from_hex(value.get("lastClr", ""))
+        elif name == "schemeClr":
+            colour = theme.colour(value.get("val", ""), mapped)
+        elif name == "prstClr":
+            colour = {"white": WHITE, "black": BLACK}.get(value.get("val", ""))
+        return None if colour is None else _modified(colour, value)
     return None
 
 
-# --- PowerPoint and Excel ---------------------------------------------------------------------------------------------
+def _modified(colour: Colour, value: etree._Element) -> Colour | None:
+    for change in value:
+        share = int(change.get("val", "0")) / 100_000 if re.fullmatch(r"-?\d+", change.get("val", "")) else 1.0
+        match etree.QName(change).localname:
+            case "lumMod" | "shade":
+                colour = shaded(colour, share)
+            case "lumOff":
+                colour = _each(colour, lambda channel, share=share: channel + 255 * share)  # type: ignore[misc]
+            case "tint":
+                colour = tinted(colour, share)
+            case "alpha":
+                pass
+            case _:
+                return None
+    return colour
 
 
-def hidden_slides(data: bytes) -> frozenset[int]:
-    """Numbers, from 1, of the slides that a show leaves out."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        presentation = _parse(archive.read("ppt/presentation.xml"))
-        targets = _relationships(archive, "ppt/_rels/presentation.xml.rels")
-        hidden = set()
-        for number, entry in enumerate(presentation.iter(_P + "sldId"), start=1):
-            name = posixpath.normpath(posixpath.join("ppt", targets.get(entry.get(_R + "id", ""), "")))
-            if name in archive.namelist() and _parse(archive.read(name)).get("show") in ("0", "false"):
-                hidden.add(number)
-    return frozenset(hidden)
-
-
-def hidden_sheets(data: bytes) -> frozenset[str]:
-    """Names of the sheets that the workbook does not show."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        workbook = _parse(archive.read("xl/workbook.xml"))
-    return frozenset(
-        sheet.get("name", "") for sheet in workbook.iter(_S + "sheet") if sheet.get("state", "visible") != "visible"
-    )
-
-
-def _relationships(archive: zipfile.ZipFile, name: str) -> dict[str, str]:
-    if name not in archive.namelist():
-        return {}
-    return dict(_pairs(_parse(archive.read(name))))
-
-
-def _pairs(root: etree._Element) -> Iterator[tuple[str, str]]:
-    for relation in root:
-        yield relation.get("Id", ""), relation.get("Target", "").lstrip("/").removeprefix("ppt/")
+def opacity(fill: etree._Element) -> float:
+    """How opaque a DrawingML fill is, 0 to 1."""
+    alpha = fill.find(f".//{A}alpha")
+    value = alpha.get("val", "") if alpha is not None else ""
+    return int(value) / 100_000 if value.isdigit() else 1.0

@@ -3,9 +3,9 @@
 import pytest
 
 from core.records import Box, Chunk, Element, ParsedDocument
-from core.text import is_cjk
+from core.text import embedded_text, is_cjk
 from ingest import chunking
-from ingest.chunking import CHUNK_WEIGHT, SECTION_WEIGHT, chunk, embedded_text, weigh
+from ingest.chunking import CHUNK_WEIGHT, SECTION_WEIGHT, chunk, weigh
 
 SENTENCE = "The travel desk books every hotel and keeps the receipts of all trips. "
 SATZ = "差旅服务台负责预订全部酒店，并保存每次出差的票据。"
@@ -158,4 +158,4 @@ def test_headings_without_text_give_no_chunk() -> None:
 
 def test_the_embedded_text_begins_with_title_and_headings() -> None:
     piece = chunk(parsed(title("Caps"), Element("text", SENTENCE * 4)))[0]
-    assert embedded_text("Travel", piece).splitlines()[0] == "Travel > Caps"
+    assert embedded_text("Travel", piece.heading_path, piece.text).splitlines()[0] == "Travel > Caps"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.clean import clean
+from ingest.clean import clean, clean_warnings
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_invisible_characters_go(text: str, expected: str) -> None:
     ],
 )
 def test_honest_text_stays(text: str) -> None:
-    assert clean(text) == (text, 0)
+    assert clean(text) == (text, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,12 @@ def test_honest_text_stays(text: str) -> None:
     ],
 )
 def test_forged_marks_are_defused(mark: str) -> None:
-    text, _ = clean(f"Before {mark} after")
+    text, _, forged = clean(f"Before {mark} after")
+    assert forged == 1
     assert "12" in text
     assert "(" in text
     assert not set(text.removeprefix("Before [").removesuffix("] after")) & set("[]［］【】〔〕")
-    assert clean(text) == (text, 0)
+    assert clean(text) == (text, 0, 0)
 
 
 def test_an_unclosed_mark_is_defused() -> None:
@@ -71,3 +72,11 @@ def test_other_brackets_stay(text: str) -> None:
 
 def test_the_count_tells_how_many_went() -> None:
     assert clean("a\u200bb\u200bc\0")[1] == 3
+
+
+def test_what_went_is_told_by_kind_with_its_count() -> None:
+    assert clean_warnings(0, 0) == []
+    assert [(warning.code, warning.count) for warning in clean_warnings(3, 2)] == [
+        ("invisible_characters", 3),
+        ("forged_marks", 2),
+    ]

@@ -4,6 +4,8 @@ import datetime
 
 import pytest
 
+from core.records import ParseWarning
+from ingest import office
 from ingest.markdown import split_front_matter, to_html, without_templates
 
 
@@ -21,13 +23,13 @@ def test_front_matter_is_taken_out() -> None:
 def test_a_malformed_head_is_text_with_a_warning(head: str) -> None:
     text = f"---\n{head}\n---\nBody\n"
     front, body, warnings = split_front_matter(text)
-    assert (front.title, body, len(warnings)) == (None, text, 1)
+    assert (front.title, body, [warning.code for warning in warnings]) == (None, text, ["bad_front_matter"])
 
 
 def test_a_bad_date_is_left_out_with_a_warning() -> None:
     front, _, warnings = split_front_matter("---\neffective_from: soon\n---\nBody")
     assert front.effective_from is None
-    assert warnings == ["effective_from is not a date like 2026-01-31 and was left out."]
+    assert warnings == [ParseWarning("bad_date", "effective_from is not a date like 2026-01-31 and was left out.")]
 
 
 def test_a_rule_at_the_start_is_no_head() -> None:
@@ -49,3 +51,29 @@ def test_templates_in_code_blocks_stay() -> None:
 
 def test_lists_nest_with_two_blanks() -> None:
     assert to_html("- a\n  - b\n").count("<ul>") == 2
+
+
+HIDDEN = "Secret words that no reader of this page sees"
+
+
+@pytest.mark.parametrize(
+    "carrier",
+    [
+        f"<!-- {HIDDEN} -->",
+        f"[//]: # ({HIDDEN})",
+        f'[comment]: <> "{HIDDEN}"',
+        f'<span style="display:none">{HIDDEN}</span>',
+        f'<font color="white">{HIDDEN}</font>',
+        f"<p hidden>{HIDDEN}</p>",
+    ],
+)
+def test_hidden_text_in_markdown_goes_and_is_counted(carrier: str) -> None:
+    elements, _, warnings = office.read_html(to_html(f"Plain words.\n\n{carrier}\n\nMore words.\n"))
+    assert [element.text for element in elements] == ["Plain words.", "More words."]
+    assert [(warning.code, warning.count) for warning in warnings] == [("hidden_text", 1)]
+
+
+def test_markup_shown_as_code_is_text() -> None:
+    elements, _, warnings = office.read_html(to_html(f"```\n<!-- {HIDDEN} -->\n[//]: # ({HIDDEN})\n```\n"))
+    assert elements[0].text.splitlines() == [f"<!-- {HIDDEN} -->", f"[//]: # ({HIDDEN})"]
+    assert warnings == []
