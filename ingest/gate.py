@@ -1,108 +1,55 @@
 """The gate: a file's size, first bytes, name and container must agree before any parser sees it."""
 
 import re
-import zipfile
-from enum import StrEnum
 from pathlib import Path
 
-from core.errors import (
-    ArchiveBomb,
-    DamagedFile,
-    EmptyFile,
-    EncryptedFile,
-    FileTooLarge,
-    MismatchedFormat,
-    NotFound,
-    UnsupportedFormat,
-)
+from core.errors import ActiveContent, EmptyFile, EncryptedFile, FileTooLarge, MismatchedFormat, NotFound
+from ingest import compound, containers
+from ingest.kinds import PICTURES, Kind, ending, kind_of, word
 
 _MEGABYTE = 1024 * 1024
 
-MAX_ENTRIES = 10_000
-MAX_UNPACKED = 1024 * _MEGABYTE
-# One XML part becomes about three times its size in memory.
-MAX_XML_PART = 128 * _MEGABYTE
-# Office XML packs 10 to 50 times; only parts above a megabyte are judged, small ones may be all blanks.
-MAX_RATIO = 200
-
-
-class Kind(StrEnum):
-    """The formats that are read. The value is the media type."""
-
-    PDF = "application/pdf"
-    DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-    PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-    XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-    CSV = "text/csv"
-    HTML = "text/html"
-    EML = "message/rfc822"
-    MARKDOWN = "text/markdown"
-    TEXT = "text/plain"
-
-
-EXTENSIONS = {
-    ".pdf": Kind.PDF,
-    ".docx": Kind.DOCX,
-    ".pptx": Kind.PPTX,
-    ".xlsx": Kind.XLSX,
-    ".csv": Kind.CSV,
-    ".tsv": Kind.CSV,
-    ".html": Kind.HTML,
-    ".htm": Kind.HTML,
-    ".eml": Kind.EML,
-    ".md": Kind.MARKDOWN,
-    ".markdown": Kind.MARKDOWN,
-    ".txt": Kind.TEXT,
-}
-
-_OFFICE = {
-    Kind.DOCX: (b"wordprocessingml.document.main+xml", "word/document.xml"),
-    Kind.PPTX: (b"presentationml.presentation.main+xml", "ppt/presentation.xml"),
-    Kind.XLSX: (b"spreadsheetml.sheet.main+xml", "xl/workbook.xml"),
-}
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
+_EMPTY_ZIP = b"PK\x05\x06"
+_RTF = b"{\\rtf"
 _PDF = re.compile(rb"%PDF-\d")
+_PICTURES = {
+    Kind.PNG: re.compile(rb"\x89PNG\r\n\x1a\n"),
+    Kind.JPEG: re.compile(rb"\xff\xd8\xff"),
+    Kind.TIFF: re.compile(rb"II\*\0|MM\0\*|II\+\0|MM\0\+"),
+    Kind.BMP: re.compile(rb"BM.{4}\0{4}", re.S),
+    Kind.WEBP: re.compile(rb"RIFF.{4}WEBP", re.S),
+}
 # First bytes of things that are no text, whatever their name says.
 _BINARY = {
     b"MZ": "a program",
     b"\x7fELF": "a program",
     b"\xca\xfe\xba\xbe": "a program",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    b"GIF8": "a picture",
+    b"GIF8": "a GIF picture",
     b"\x1f\x8b": "an archive",
     b"7z\xbc\xaf": "an archive",
     b"Rar!": "an archive",
     b"BZh": "an archive",
     b"\xfd7zXZ": "an archive",
-    b"{\\rtf": "a rich text file",
     _ZIP: "an archive or Office file",
+    _EMPTY_ZIP: "an empty archive",
     _OLE: "an old Office file",
 }
-_ARCHIVES = (".zip", ".7z", ".rar", ".gz", ".bz2", ".xz", ".tar", ".tgz")
 _MARKS_OF_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")
 _HEADER_LINE = re.compile(rb"\A\s*(?:From |[!-9;-~]+:)")
-
-
-def kind_of(name: str | Path) -> Kind:
-    """The format that a file's name promises. Raises UnsupportedFormat."""
-    suffix = Path(name).suffix.lower()
-    if suffix not in EXTENSIONS:
-        known = ", ".join(sorted(EXTENSIONS))
-        raise UnsupportedFormat(f"Files ending in {suffix or 'nothing'!r} are not read. Supported: {known}.")
-    return EXTENSIONS[suffix]
-
-
-def supported(path: Path) -> bool:
-    """Whether a file's name promises a format that is read."""
-    return path.suffix.lower() in EXTENSIONS
+# Embedded and linked objects, templates and fields that load other files, in rich text.
+_ACTIVE_RTF = re.compile(
+    rb"\\obj(?:data|emb|link|autlink|ocx|html|update)\b|\\\*\\template[ \r\n]*(?:https?:|ftp:|file:|\\\\)"
+    rb"|\\fldinst(?:\s|\{|\\[a-z]+-?\d*)*(?:DDEAUTO|DDE|INCLUDETEXT|INCLUDEPICTURE|IMPORT|LINK)\b",
+)
 
 
 def check(path: Path, *, max_bytes: int, name: str | None = None) -> Kind:
     """The file's format, once everything about it agrees; `name` is its given name when `path` is our own.
 
-    Raises: UnsupportedFormat, MismatchedFormat, EmptyFile, FileTooLarge, EncryptedFile, DamagedFile, ArchiveBomb.
+    Raises: UnsupportedFormat, MismatchedFormat, EmptyFile, FileTooLarge, EncryptedFile, DamagedFile, ArchiveBomb,
+    ActiveContent, NotFound.
     """
     kind = kind_of(name or path)
     if not path.is_file():
@@ -117,27 +64,84 @@ def check(path: Path, *, max_bytes: int, name: str | None = None) -> Kind:
         )
     with path.open("rb") as file:
         head = file.read(4096)
-    if kind is Kind.PDF:
-        _check_pdf(head)
-    elif kind in _OFFICE:
-        _check_office(path, head, kind, size)
-    else:
-        _check_text(head, kind)
+    _check_content(path, kind, head)
     return kind
 
 
-def _check_pdf(head: bytes) -> None:
-    # Readers accept a little rubbish before the header; so does the one used here.
-    if _PDF.search(head[:1024]):
-        return
-    raise MismatchedFormat(f"The name says PDF, but the content is {_guess(head)}.")
+def _check_content(path: Path, kind: Kind, head: bytes) -> None:
+    if kind is Kind.PDF:
+        # Readers accept a little rubbish before the header; so does the one used here.
+        _expect(_PDF.search(head[:1024]) is not None, path, kind, head)
+    elif kind in containers.KINDS:
+        _check_encrypted_package(path, head)
+        _expect(head.startswith((_ZIP, _EMPTY_ZIP)), path, kind, head)
+        containers.check(path, kind)
+    elif kind in compound.KINDS:
+        _expect(head.startswith(_OLE), path, kind, head)
+        compound.check(path, kind)
+    elif kind in PICTURES:
+        _expect(_PICTURES[kind].match(head) is not None, path, kind, head)
+    elif kind is Kind.RTF:
+        _expect(head.lstrip().startswith(_RTF), path, kind, head)
+        _check_rich_text(path)
+    else:
+        _check_text(path, head, kind)
 
 
-def _check_text(head: bytes, kind: Kind) -> None:
-    if _PDF.match(head) or _magic(head):
-        raise MismatchedFormat(f"The name says {_word(kind)}, but the content is {_guess(head)}.")
+def _expect(fits: bool, path: Path, kind: Kind, head: bytes) -> None:
+    if not fits:
+        raise _mismatch(path, kind, head)
+
+
+def _mismatch(path: Path, kind: Kind, head: bytes) -> MismatchedFormat:
+    found = _found(path, head)
+    if isinstance(found, Kind):
+        remedy = f"{word(found)}. Give it the ending {ending(found)} and upload it again."
+    else:
+        remedy = f"{found}."
+    return MismatchedFormat(f"The name says {word(kind)}, but the content is {remedy}")
+
+
+def _found(path: Path, head: bytes) -> Kind | str:
+    """What a file is by its content."""
+    if _PDF.match(head):
+        return Kind.PDF
+    if head.startswith(_RTF):
+        return Kind.RTF
+    if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
+        return Kind.HTML
+    for kind, sign in _PICTURES.items():
+        if sign.match(head):
+            return kind
+    container = containers.identify(path) if head.startswith(_ZIP) else None
+    if head.startswith(_OLE):
+        container = compound.identify(path)
+    return container or _binary(head) or "something else"
+
+
+def _binary(head: bytes) -> str | None:
+    return next((what for sign, what in _BINARY.items() if head.startswith(sign)), None)
+
+
+def _check_encrypted_package(path: Path, head: bytes) -> None:
+    """Office wraps the files that it encrypts into its old container."""
+    if head.startswith(_OLE) and compound.is_encrypted_package(path):
+        raise EncryptedFile()
+
+
+def _check_rich_text(path: Path) -> None:
+    if _ACTIVE_RTF.search(path.read_bytes()):
+        raise ActiveContent("The file holds embedded objects or fields that load other files. Save it without them.")
+
+
+def _check_text(path: Path, head: bytes, kind: Kind) -> None:
+    # After a mark of UTF-16 or UTF-8 the first bytes are letters, whatever else they look like.
+    if not head.startswith(_MARKS_OF_TEXT):
+        found = _found(path, head)
+        other = isinstance(found, Kind) and found is not Kind.HTML
+        _expect(not other and _binary(head) is None, path, kind, head)
     if _has_stray_nul(head):
-        raise MismatchedFormat(f"The name says {_word(kind)}, but the content is not text.")
+        raise MismatchedFormat(f"The name says {word(kind)}, but the content is not text.")
     if not head.strip(b"\xef\xbb\xbf \t\r\n\x0b\x0c\0"):
         raise EmptyFile("The file holds nothing but blanks.")
     if kind is Kind.EML and not _HEADER_LINE.match(head.lstrip(b"\xef\xbb\xbf\xff\xfe").replace(b"\0", b"")):
@@ -150,79 +154,3 @@ def _has_stray_nul(head: bytes) -> bool:
         return False
     even, odd = head[::2].count(0), head[1::2].count(0)
     return max(even, odd) < len(head) * 0.2
-
-
-def _check_office(path: Path, head: bytes, kind: Kind, size: int) -> None:
-    if head.startswith(_OLE):
-        with path.open("rb") as file:
-            if "EncryptedPackage".encode("utf-16-le") in file.read(8 * _MEGABYTE):
-                raise EncryptedFile()
-        raise MismatchedFormat(
-            f"The name says {_word(kind)}, but the content is an old Office file. Save it in the new format."
-        )
-    if not head.startswith(_ZIP):
-        raise MismatchedFormat(f"The name says {_word(kind)}, but the content is {_guess(head)}.")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            _check_listing(archive.infolist(), size)
-            _check_content(archive, kind)
-    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError) as error:
-        raise DamagedFile() from error
-
-
-def _check_listing(entries: list[zipfile.ZipInfo], size: int) -> None:
-    if len(entries) > MAX_ENTRIES:
-        raise ArchiveBomb(f"The file packs {len(entries)} parts; a document has far fewer. It was refused.")
-    if sum(entry.compress_size for entry in entries) > size or sum(e.file_size for e in entries) > MAX_UNPACKED:
-        raise ArchiveBomb()
-    for entry in entries:
-        if entry.flag_bits & 1:
-            raise EncryptedFile()
-        is_xml = entry.filename.lower().endswith((".xml", ".rels", ".vml"))
-        too_dense = entry.file_size > _MEGABYTE and entry.file_size > MAX_RATIO * max(entry.compress_size, 1)
-        if too_dense or (is_xml and entry.file_size > MAX_XML_PART):
-            raise ArchiveBomb()
-        if entry.filename.lower().endswith(_ARCHIVES):
-            raise ArchiveBomb("The file holds another archive inside. It was refused.")
-    names = [entry.filename.lower() for entry in entries]
-    if len(set(names)) < len(names):
-        raise DamagedFile("The file holds two parts of one name, so programs would disagree about its content.")
-
-
-def _check_content(archive: zipfile.ZipFile, kind: Kind) -> None:
-    names = archive.namelist()
-    if "[Content_Types].xml" not in names:
-        raise MismatchedFormat(f"The name says {_word(kind)}, but the content is an ordinary archive.")
-    types = archive.read("[Content_Types].xml")
-    lowered = [name.lower() for name in names]
-    if b"macroEnabled" in types or any(name.endswith("vbaproject.bin") for name in lowered):
-        raise UnsupportedFormat("The file holds macros. Save it without macros (.docx, .pptx, .xlsx) and upload again.")
-    if any("/activex/" in name for name in lowered):
-        raise UnsupportedFormat("The file holds ActiveX controls. Save it without them and upload it again.")
-    marker, main = _OFFICE[kind]
-    if marker not in types and main not in names:
-        found = next((_word(other) for other, (sign, _) in _OFFICE.items() if sign in types), "something else")
-        raise MismatchedFormat(f"The name says {_word(kind)}, but the content is {found}.")
-    for name in names:
-        if name.lower().endswith((".xml", ".rels", ".vml")):
-            with archive.open(name) as part:
-                start = part.read(4096).replace(b"\0", b"")
-            # Office files never declare document types; entity bombs and outside references need one.
-            if b"<!DOCTYPE" in start or b"<!ENTITY" in start:
-                raise DamagedFile("The file declares XML entities, which Office files never do. It was refused.")
-
-
-def _magic(head: bytes) -> str | None:
-    return next((what for sign, what in _BINARY.items() if head.startswith(sign)), None)
-
-
-def _guess(head: bytes) -> str:
-    if _PDF.match(head):
-        return "a PDF"
-    if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
-        return "a web page"
-    return _magic(head) or "something else"
-
-
-def _word(kind: Kind) -> str:
-    return kind.name if kind in {Kind.PDF, *_OFFICE, Kind.CSV, Kind.HTML} else kind.name.lower()

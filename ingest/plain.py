@@ -31,12 +31,13 @@ class Paragraph:
 
 def join_lines(before: str, after: str) -> str:
     """Two lines of one paragraph as one: no blank between Chinese characters."""
-    if before and after and _sets_solid(before[-1]) and _sets_solid(after[0]):
+    if before and after and sets_solid(before[-1]) and sets_solid(after[0]):
         return before + after
     return f"{before} {after}"
 
 
-def _sets_solid(char: str) -> bool:
+def sets_solid(char: str) -> bool:
+    """Whether a character stands in Chinese text, which has no blanks."""
     return is_cjk(char) or char in "，。；：！？、（）【】《》“”"
 
 

@@ -37,6 +37,12 @@ def table_text(rows: Iterable[Sequence[str]], *, header_rows: int | None = None,
     return "\n".join([*captions, *(line for row in grid[header_rows:] if (line := _line(row, names)))])
 
 
+def names_columns(rows: Iterable[Sequence[str]]) -> bool:
+    """Whether the first row looks like the names of the columns."""
+    grid = _without_empty_columns([[" ".join(cell.split()) for cell in row] for row in rows])
+    return bool(grid) and _names_columns(grid, named=False)
+
+
 def _without_empty_columns(grid: list[list[str]]) -> list[list[str]]:
     width = max((len(row) for row in grid), default=0)
     full = [row + [""] * (width - len(row)) for row in grid]

@@ -1,4 +1,7 @@
-"""`python -m tests.evals [NAME ...]`: measure retrieval. The switches are thrown before third-party imports."""
+"""`python -m tests.evals [NAME ...]`: measure retrieval; `python -m tests.evals formats [FOLDER ...]`: how files end.
+
+The switches are thrown before third-party imports.
+"""
 
 import sys
 
@@ -7,9 +10,13 @@ def main() -> int:
     from policy import boot
 
     boot.seal()
-    from tests.evals.retrieval import run
+    if sys.argv[1:2] == ["formats"]:
+        from tests.evals import formats
 
-    return run(sys.argv[1:])
+        return formats.run(sys.argv[2:])
+    from tests.evals import retrieval
+
+    return retrieval.run(sys.argv[1:])
 
 
 if __name__ == "__main__":
