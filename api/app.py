@@ -12,7 +12,20 @@ from starlette.staticfiles import StaticFiles
 
 from api import problems, tasks
 from api.context import Context
-from api.routes import ask, collections, documents, health, login, overview, pages, schema, search, sessions
+from api.routes import (
+    ask,
+    collections,
+    documents,
+    health,
+    login,
+    overview,
+    pages,
+    progress,
+    quarantine,
+    schema,
+    search,
+    sessions,
+)
 from api.runtime import Runtime
 from api.security import BodyGuard, Edge
 from api.worker import Worker
@@ -21,8 +34,23 @@ from core.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+# `progress` before `documents`, whose /v1/documents/{document_id} would take its path.
 ROUTERS: Final = tuple(
-    module.router for module in (ask, collections, documents, health, login, overview, pages, schema, search, sessions)
+    module.router
+    for module in (
+        ask,
+        collections,
+        progress,
+        documents,
+        health,
+        login,
+        overview,
+        pages,
+        quarantine,
+        schema,
+        search,
+        sessions,
+    )
 )
 
 OpenRuntime = Callable[[Settings], AbstractAsyncContextManager[Runtime]]
@@ -45,7 +73,7 @@ def create_app(settings: Settings, open_runtime: OpenRuntime = Runtime.open) -> 
             worker = Worker(runtime)
             app.state.context = Context(runtime, worker)
             warming = asyncio.create_task(_warm(runtime), name="warm up")
-            async with worker.working():
+            async with worker.working(processing=settings.serve_worker):
                 yield
             await tasks.end(warming)
 

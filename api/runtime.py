@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from storage.database import Database
 
 if TYPE_CHECKING:
     from agent.ask import Agent
-    from inference.interfaces import ChatModel, Embedder, Vectors
+    from inference.interfaces import ChatModel, Embedder
     from inference.select import Models
     from ingest.files import FileStore
     from ingest.pipeline import Ingestor
@@ -59,32 +59,6 @@ class Addresses:
     embedded: bool
 
 
-class DeferredEmbedder:
-    """Stands for the embedder until its first use opens it; `id` and `dimension` are known from then on."""
-
-    id: str
-    dimension: int
-
-    def __init__(self, open_embedder: Callable[[], Awaitable[Embedder]]) -> None:
-        self._open = open_embedder
-
-    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """As inference.interfaces.Embedder; also raises what choosing it raises."""
-        return await (await self._opened()).embed_passages(texts)
-
-    async def embed_query(self, text: str) -> Vectors:
-        """As inference.interfaces.Embedder; also raises what choosing it raises."""
-        return await (await self._opened()).embed_query(text)
-
-    async def close(self) -> None:
-        """Nothing of its own to close: the runtime closes the real one."""
-
-    async def _opened(self) -> Embedder:
-        embedder = await self._open()
-        self.id, self.dimension = embedder.id, embedder.dimension
-        return embedder
-
-
 @dataclass(slots=True)
 class Runtime:
     """Everything that is open. Make one with `Runtime.open`, or in a test from fakes.
@@ -108,7 +82,7 @@ class Runtime:
     def __post_init__(self) -> None:
         from ingest.pipeline import Ingestor
 
-        self.ingestor = Ingestor(self.db, DeferredEmbedder(self.embedder), self.files, self.settings)
+        self.ingestor = Ingestor(self.db, self.embedder, self.files, self.settings)
 
     @classmethod
     @asynccontextmanager
@@ -160,7 +134,8 @@ class Runtime:
         return self._agent
 
     async def close(self) -> None:
-        """Let the models go. The rest is closed by `open`."""
+        """Let the reader of documents and the models go. The rest is closed by `open`."""
+        await self.ingestor.close()
         chat, embedder = self._chat, self._embedder
         self._chat = self._embedder = self._agent = None
         if chat is not None:

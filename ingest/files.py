@@ -6,18 +6,22 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 from uuid import UUID
 
-from core.errors import FileTooLarge
+from core.errors import FileTooLarge, StorageError
 
 _BLOCK = 1024 * 1024
 _PAUSE = 0.02
+_TEMPORARY = ".part"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+# Seconds after which a temporary file that nobody writes to is left over from a process that ended.
+_STALE = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +45,22 @@ class FileStore:
         return self._root / str(tenant_id) / sha256
 
     async def put(self, tenant_id: UUID, source: Path) -> Stored:
-        """Copy a file in. The caller holds `guard` until a document refers to it."""
+        """Copy a file in. The caller holds `guard` until a document refers to it.
+
+        Raises StorageError when it cannot be stored (a full disk), OSError when `source` cannot be read.
+        """
         return await asyncio.to_thread(self._copy, tenant_id, source)
 
     async def receive(self, tenant_id: UUID, data: bytes | AsyncIterator[bytes], max_bytes: int) -> Path:
-        """Write an upload to a temporary file of the store; `adopt` makes it one of its files. Raises FileTooLarge."""
+        """Write an upload to a temporary file of the store; `adopt` makes it one of its files.
+
+        Raises FileTooLarge, and StorageError when it cannot be stored.
+        """
         temporary = self._temporary(tenant_id)
         size = 0
         try:
-            with temporary.open("xb") as file:
+            # Closing a file tries once more to write what a full disk did not take.
+            with storing(), temporary.open("xb") as file:
                 async for block in _blocks(data):
                     size += len(block)
                     if size > max_bytes:
@@ -62,12 +73,16 @@ class FileStore:
         return temporary
 
     async def adopt(self, tenant_id: UUID, temporary: Path) -> Stored:
-        """Give a received file its place. The caller holds `guard` until a document refers to it."""
+        """Give a received file its place. The caller holds `guard` until a document refers to it.
+
+        Raises StorageError.
+        """
 
         def move() -> Stored:
-            stored = digest(temporary)
-            temporary.replace(self.path(tenant_id, stored.sha256))
-            return stored
+            with storing():
+                stored = digest(temporary)
+                temporary.replace(self.path(tenant_id, stored.sha256))
+                return stored
 
         return await asyncio.to_thread(move)
 
@@ -75,27 +90,26 @@ class FileStore:
         """Remove a file; how many went (0 or 1). The caller holds `guard` and knows that no document refers to it."""
         path = self.path(tenant_id, sha256)
 
-        def unlink() -> int:
-            there = path.exists()
-            path.unlink(missing_ok=True)
-            return int(there)
-
-        return await asyncio.to_thread(unlink)
+        return await asyncio.to_thread(_unlink, path)
 
     async def sweep(self, tenant_id: UUID, used: Collection[str]) -> int:
-        """Remove every file that no document refers to; how many went. The caller holds `guard`."""
+        """Remove every file that no document refers to, and what uploads that broke off left; how many went.
+
+        The caller holds `guard`.
+        """
         folder = self._root / str(tenant_id)
 
-        def stray() -> list[str]:
-            names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-            return [name for name in names if _SHA256.fullmatch(name) and name not in used]
+        def clear() -> int:
+            entries = list(folder.iterdir()) if folder.is_dir() else []
+            return sum(_unlink(entry) for entry in entries if _is_stray(entry, used))
 
-        return sum([await self.remove(tenant_id, name) for name in await asyncio.to_thread(stray)])
+        return await asyncio.to_thread(clear)
 
     @asynccontextmanager
     async def guard(self, tenant_id: UUID) -> AsyncIterator[None]:
-        """Keep other processes from removing what is being added, and the reverse."""
-        descriptor = os.open(self._folder(tenant_id) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        """Keep other processes from removing what is being added, and the reverse. Raises StorageError."""
+        with storing():
+            descriptor = os.open(self._folder(tenant_id) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             # Not waited for in a thread: waiters would take every thread that the holder needs for its own work, and
             # a cancelled one would take the lock all the same.
@@ -112,24 +126,39 @@ class FileStore:
         return folder
 
     def _temporary(self, tenant_id: UUID) -> Path:
-        return self._folder(tenant_id) / f".{secrets.token_hex(8)}.part"
+        with storing():
+            folder = self._folder(tenant_id)
+        return folder / f".{secrets.token_hex(8)}{_TEMPORARY}"
 
     def _copy(self, tenant_id: UUID, source: Path) -> Stored:
         temporary = self._temporary(tenant_id)
         digester, size = hashlib.sha256(), 0
         try:
-            with source.open("rb") as original, temporary.open("xb") as copy:
+            with source.open("rb") as original, storing(), temporary.open("xb") as copy:
                 while block := original.read(_BLOCK):
                     digester.update(block)
                     size += len(block)
                     copy.write(block)
                 _flush(copy)
             # Hashed as copied: a file that changes meanwhile is stored under what was stored.
-            temporary.replace(self.path(tenant_id, digester.hexdigest()))
+            with storing():
+                temporary.replace(self.path(tenant_id, digester.hexdigest()))
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         return Stored(digester.hexdigest(), size)
+
+
+@contextmanager
+def storing() -> Iterator[None]:
+    """Turn what the file system says of our own files into StorageError, the cause kept."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"A file could not be stored: {error.strerror or type(error).__name__}. Make room where INTRAMUROS_HOME "
+            "is, and give this user the right to write there; nothing was half written."
+        ) from error
 
 
 def digest(path: Path) -> Stored:
@@ -140,6 +169,18 @@ def digest(path: Path) -> Stored:
             digester.update(block)
             size += len(block)
     return Stored(digester.hexdigest(), size)
+
+
+def _unlink(path: Path) -> int:
+    there = path.exists()
+    path.unlink(missing_ok=True)
+    return int(there)
+
+
+def _is_stray(path: Path, used: Collection[str]) -> bool:
+    if path.name.endswith(_TEMPORARY):
+        return time.time() - path.stat().st_mtime > _STALE
+    return _SHA256.fullmatch(path.name) is not None and path.name not in used
 
 
 def _flush(file: BinaryIO) -> None:

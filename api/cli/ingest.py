@@ -2,10 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
@@ -18,6 +18,9 @@ from core.errors import IngestError, NotFound
 from core.records import Document, Tenant
 from core.settings import Settings
 from storage import documents, tenants, users
+
+if TYPE_CHECKING:
+    from ingest.pipeline import Progress
 
 OUTCOMES = ("new", "changed", "unchanged", "failed", "skipped")
 
@@ -75,7 +78,7 @@ async def ingest(
         for path in paths:
             await read(runtime, tenant.id, collection, path.resolve(), summary)
     console.say(summary.line())
-    for name, reason in (*summary.failed, *summary.skipped):
+    for name, reason in (*sorted(summary.failed), *sorted(summary.skipped)):
         console.note(f"{name}: {reason}")
     if not summary.readable:
         raise IngestError("Nothing could be read. The reasons stand above")
@@ -86,19 +89,21 @@ async def ingest(
 
 async def read(runtime: Runtime, tenant_id: UUID, collection: str, path: Path, summary: Summary) -> None:
     """Read a file or a folder, with a bar. Documents are known by their path from the folder's own name on."""
+    with console.progress(f"Reading {path.name}") as advance:
+        async for step in await steps(runtime, tenant_id, collection, path):
+            advance(step.done, step.total, step.path)
+            if step.result is None:
+                summary.add("skipped", step.path, step.skipped)
+            else:
+                summary.add(step.result.outcome, step.path, step.result.document.reason)
+
+
+async def steps(runtime: Runtime, tenant_id: UUID, collection: str, path: Path) -> "AsyncIterator[Progress]":
+    """What becomes of a file, or of all below a folder, as it happens."""
     if await asyncio.to_thread(path.is_dir):
-        with console.progress(f"Reading {path.name}") as advance:
-            async for step in runtime.ingestor.ingest_folder(tenant_id, collection, path, path.parent):
-                advance(step.done, step.total, step.path)
-                if step.result is None:
-                    summary.add("skipped", step.path, step.skipped)
-                else:
-                    summary.add(step.result.outcome, step.path, step.result.document.reason)
-        return
-    known = await documents.listing(runtime.db, users.operator(tenant_id))
-    root = root_of(path, [document for document in known if document.collection == collection])
-    result = await runtime.ingestor.ingest_path(tenant_id, collection, path, root)
-    summary.add(result.outcome, result.document.path, result.document.reason)
+        return runtime.ingestor.ingest_folder(tenant_id, collection, path, path.parent)
+    known = await documents.listing(runtime.db, users.operator(tenant_id), collection)
+    return runtime.ingestor.ingest_files(tenant_id, collection, [path], root_of(path, known))
 
 
 def root_of(path: Path, known: Sequence[Document]) -> Path:

@@ -29,11 +29,12 @@ def hook(event, args):
 sys.addaudithook(hook)
 
 from ingest.chunking import chunk
+from ingest.options import ParseOptions
 from ingest.parse import parse
 
 chunks = {}
 for path in sorted(Path(sys.argv[1]).iterdir()):
-    chunks[path.suffix] = len(chunk(parse(path, max_bytes=10_000_000)))
+    chunks[path.suffix] = len(chunk(parse(path, options=ParseOptions())))
 
 import threading
 print(json.dumps({"chunks": chunks, "seen": seen, "threads": [t.name for t in threading.enumerate()],

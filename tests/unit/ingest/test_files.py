@@ -1,15 +1,19 @@
 """The file store: whole or not at all, under digests only."""
 
 import asyncio
+import errno
 import hashlib
+import io
+import os
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from core.errors import FileTooLarge
+from core.errors import FileTooLarge, StorageError
 from ingest.files import FileStore
 
 TENANT = UUID(int=1)
@@ -115,3 +119,52 @@ async def test_the_guard_is_held_by_one_at_a_time(tmp_path: Path) -> None:
         await asyncio.to_thread(order.append, "first")
     await waiting
     assert order == ["first", "second"]
+
+
+async def test_what_uploads_that_broke_off_left_is_swept_once_nobody_writes_to_it(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    folder = store.path(TENANT, "0" * 64).parent
+    folder.mkdir(parents=True)
+    old, new = folder / ".0123.part", folder / ".4567.part"
+    for path in (old, new):
+        path.write_bytes(b"half a")
+    os.utime(old, (0, 0))
+    assert await store.sweep(TENANT, set()) == 1
+    assert list(folder.iterdir()) == [new]
+
+
+class FullDisk(io.FileIO):
+    """Takes a few bytes and no more."""
+
+    def write(self, data: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Path.open
+
+    def opened(path: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if mode != "xb":
+            return real(path, mode, *args, **kwargs)
+        # Buffered as any file: what the disk does not take is tried once more when the file is closed.
+        return io.BufferedWriter(FullDisk(path, "xb"))
+
+    monkeypatch.setattr(Path, "open", opened)
+
+
+@pytest.mark.usefixtures("full_disk")
+async def test_a_full_disk_is_said_in_words_and_leaves_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "note.txt"
+    source.write_bytes(b"words")
+    store = FileStore(tmp_path / "home")
+    for keep in (store.put(TENANT, source), store.receive(TENANT, b"words", 100)):
+        with pytest.raises(StorageError, match="No space left on device") as error:
+            await keep
+        assert isinstance(error.value.__cause__, OSError)
+    assert files_below(tmp_path / "home") == []
+
+
+async def test_a_source_that_is_gone_is_no_fault_of_the_store(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        await FileStore(tmp_path / "home").put(TENANT, tmp_path / "gone.txt")
