@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -47,15 +48,31 @@ async def ask_page(request: Request, principal: Visitor) -> Response:
 @router.get("/documents")
 async def documents_page(request: Request, principal: Visitor) -> Response:
     """Documents, for administrators."""
-    if principal is not None and not principal.is_admin:
-        return RedirectResponse("/", 303)
-    return _page(request, "documents", principal)
+    return _admin_page(request, "documents", principal)
+
+
+@router.get("/documents/{document_id}")
+async def document_page(request: Request, document_id: UUID, principal: Visitor) -> Response:
+    """One document, for administrators."""
+    return _admin_page(request, "document", principal)
+
+
+@router.get("/quarantine")
+async def quarantine_page(request: Request, principal: Visitor) -> Response:
+    """Passages that wait to be released, for administrators."""
+    return _admin_page(request, "quarantine", principal)
 
 
 @router.get("/login")
 async def login_page(request: Request) -> Response:
     """Log in."""
     return _render(request, "login", None)
+
+
+def _admin_page(request: Request, here: str, principal: Principal | None) -> Response:
+    if principal is not None and not principal.is_admin:
+        return RedirectResponse("/", 303)
+    return _page(request, here, principal)
 
 
 def _page(request: Request, here: str, principal: Principal | None) -> Response:

@@ -1,7 +1,8 @@
 // The reading pane: one passage highlighted in the text around it, and for a PDF the page with its box.
 
 import { call } from "./api.js";
-import { copy, find, node, say, when, words } from "./dom.js";
+import { copy, find, node, when, words } from "./dom.js";
+import { boxesOn, hasPictures, pagePicture } from "./pictures.js";
 
 const pane = find("#reading");
 const body = find("#reading-body");
@@ -28,19 +29,10 @@ function facts(passage) {
   return node("dl", {}, ...rows.flatMap(([name, value]) => [node("dt", {}, name), node("dd", {}, value)]));
 }
 
-function picture(passage) {
-  const { document: source, page } = passage;
-  if (source.media_type !== "application/pdf" || source.state !== "ready" || !page) return null;
-  const frame = node("figure", { class: "page-picture" },
-    node("img", { src: `/v1/documents/${source.id}/pages/${page}.png`, alt: say("page_picture", { page, title: source.title }) }));
-  for (const box of passage.boxes.filter((item) => item.page === page)) {
-    const mark = node("span", { class: "box" });
-    Object.assign(mark.style, {
-      left: `${box.left * 100}%`, top: `${box.top * 100}%`,
-      width: `${(box.right - box.left) * 100}%`, height: `${(box.bottom - box.top) * 100}%`,
-    });
-    frame.append(mark);
-  }
+function picture({ document: source, page, boxes }) {
+  if (!hasPictures(source) || !page) return null;
+  const frame = pagePicture(source, page);
+  frame.append(...boxesOn(page, boxes));
   return frame;
 }
 

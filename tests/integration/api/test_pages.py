@@ -11,7 +11,8 @@ from core.records import Role
 from storage import users
 from tests.integration.api.conftest import PASSWORD, Site
 
-PAGES = ("/", "/documents", "/login")
+ADMIN_PAGES = ("/documents", "/documents/00000000-0000-0000-0000-000000000000", "/quarantine")
+PAGES = ("/", "/login", *ADMIN_PAGES)
 
 
 class Page(HTMLParser):
@@ -69,9 +70,9 @@ async def test_a_link_from_a_mail_finds_the_cookie_at_the_second_try(site: Site)
 
 async def test_documents_are_for_admins(site: Site) -> None:
     async with site.client(site.demo.tokens["employee"]) as client:
-        reply = await client.get("/documents")
+        replies = [await client.get(path) for path in ADMIN_PAGES]
         ask = await client.get("/")
-    assert (reply.status_code, reply.headers["location"]) == (303, "/")
+    assert [(reply.status_code, reply.headers["location"]) for reply in replies] == [(303, "/")] * len(ADMIN_PAGES)
     assert 'href="/documents"' not in ask.text
 
 
