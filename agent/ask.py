@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
+from datetime import date
 from typing import Any, Literal, cast
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from core.settings import Settings
 from core.text import language_of
 from inference.select import Models
 from policy.egress import Policy
-from storage import checkpoints, sessions
+from storage import answering, checkpoints, sessions
 from storage.database import Database
 
 logger = logging.getLogger(__name__)
@@ -49,8 +50,9 @@ class Agent:
         session_id: UUID | None = None,
         collections: Sequence[str] | None = None,
         mode: Mode = "auto",
+        as_of: date | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Answer one question; the last event is Answered, Refused or Failed.
+        """Answer one question from what is in force on a day (today); the last event is Answered, Refused or Failed.
 
         With a session, what was said before is understood and the turn is stored. Closing the iterator stops the
         model and stores nothing. Errors never leave as exceptions: they are the Failed event, its code that of the
@@ -60,10 +62,12 @@ class Agent:
         language = language_of(question)
         try:
             async with AsyncExitStack() as stack:
+                await stack.enter_async_context(answering.answering(self._db))
                 if session_id is not None:
                     await sessions.get(self._db, principal, session_id)
                     await stack.enter_async_context(sessions.running(self._db, principal, session_id))
-                run = self._run(principal, question, collections, mode)
+                retriever = Retriever(self._db, self._models.embedder, principal, collections, as_of)
+                run = self._run(question, mode, retriever)
                 events = self._events(principal, run, session_id)
                 async for event in await stack.enter_async_context(aclosing(events)):
                     yield event
@@ -76,7 +80,7 @@ class Agent:
             logger.exception("ask failed")
             yield Failed(IntramurosError.code, say("failed", language))
 
-    def _run(self, principal: Principal, question: str, collections: Sequence[str] | None, mode: Mode) -> Run:
+    def _run(self, question: str, mode: Mode, retriever: Retriever) -> Run:
         return Run(
             question=question,
             mode=mode,
@@ -84,7 +88,7 @@ class Agent:
             settings=self._settings,
             policy=self._policy,
             chat=MeteredChat(self._models.chat, self._settings.ask_timeout),
-            retriever=Retriever(self._db, self._models.embedder, principal, collections),
+            retriever=retriever,
         )
 
     async def _events(self, principal: Principal, run: Run, session_id: UUID | None) -> AsyncGenerator[Event, None]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Final, Literal
 
 from agent.answering import Answering
@@ -29,15 +30,24 @@ Limit = Literal["out_of_time", "out_of_calls", "model_stopped"]
 
 
 class Retriever:
-    """Searches and reads for one principal in the collections asked about; each call has its own connection."""
+    """Searches and reads for one principal in the collections asked about; each call has its own connection.
+
+    With `as_of` it searches in what was in force on that day.
+    """
 
     def __init__(
-        self, db: Database, embedder: Embedder, principal: Principal, collections: Sequence[str] | None
+        self,
+        db: Database,
+        embedder: Embedder,
+        principal: Principal,
+        collections: Sequence[str] | None,
+        as_of: date | None = None,
     ) -> None:
         self._db = db
         self._embedder = embedder
         self._principal = principal
         self._collections = collections
+        self._as_of = as_of
 
     async def find(self, query: str) -> list[Hit]:
         """The best hits for a query, best first."""
@@ -50,6 +60,7 @@ class Retriever:
             embedder_id=self._embedder.id,
             collections=self._collections,
             limit=SEARCH_LIMIT,
+            as_of=self._as_of,
         )
 
     async def read(self, hit: Hit) -> str:

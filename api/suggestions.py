@@ -56,7 +56,9 @@ async def suggest(
 
 
 async def _chunks(db: Database, principal: Principal, document_id: UUID) -> list[Chunk]:
-    return [stored.chunk for stored in await documents.chunks(db, principal, document_id)]
+    """Without those that are kept from search: no question should lead to them."""
+    found = await documents.chunks(db, principal, document_id)
+    return [stored.chunk for stored in found if not stored.quarantined]
 
 
 def _fits(document: Document, language: Language, on: date) -> bool:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from api.differences import Comparison, Operation
 from api.rendering import render
 from core.records import (
     Answer,
@@ -21,11 +22,16 @@ from core.records import (
     Passage,
     Principal,
     Receipt,
+    Revision,
     Role,
+    Searchable,
     Session,
     Turn,
 )
-from storage.documents import StoredChunk
+from storage.rows import StoredChunk
+
+if TYPE_CHECKING:
+    from ingest.sync import Done, Look
 
 
 class View(BaseModel):
@@ -58,8 +64,32 @@ class CollectionView(View):
         return cls.model_validate(collection)
 
 
+class WarningView(View):
+    """What of a file could not be read, or was removed on purpose; `text` is for a person, `code` for programs."""
+
+    code: str
+    text: str
+    count: int
+    pages: tuple[int, ...]
+
+
+class ProgressView(View):
+    """How far processing has come: `done` of `total` passages embedded; `seconds_left` null where none can be said."""
+
+    step: str
+    done: int
+    total: int
+    attempts: int
+    next_attempt_at: datetime | None
+    seconds_left: float | None
+
+
 class DocumentView(View):
-    """A document and its state."""
+    """A document and its state. `searchable` says by what it is found; `progress` is null once nothing is left to do.
+
+    `quarantined` counts the passages kept from search, `source` names the folder that keeps it current, `parent_id`
+    is the mail or archive that it came in.
+    """
 
     id: UUID
     collection: str
@@ -78,10 +108,63 @@ class DocumentView(View):
     supersedes: str | None
     created_at: datetime
     updated_at: datetime
+    searchable: Searchable
+    revision: int
+    warnings: tuple[WarningView, ...]
+    quarantined: int
+    progress: ProgressView | None
+    source: str | None
+    parent_id: UUID | None
 
     @classmethod
-    def of(cls, document: Document) -> Self:
-        return cls.model_validate(document)
+    def of(cls, document: Document, reader: Principal | None = None) -> Self:
+        """As admins see it. A `reader` who is none is not told from which folder of the server it comes."""
+        view = cls.model_validate(document)
+        return view if reader is None or reader.is_admin else view.model_copy(update={"source": None})
+
+
+class RevisionView(View):
+    """One dated state of a document. `confidence` gives the mean of a page's words that were read by OCR, 0 to 1."""
+
+    number: int
+    sha256: str
+    title: str
+    size: int
+    pages: int | None
+    chunks: int
+    effective_from: date | None
+    effective_to: date | None
+    supersedes: str | None
+    in_force_from: date | None
+    created_at: datetime
+    warnings: tuple[WarningView, ...]
+    confidence: dict[int, float]
+
+    @classmethod
+    def of(cls, revision: Revision) -> Self:
+        return cls.model_validate(revision)
+
+
+class PieceView(View):
+    """A stretch of text that both revisions have, or one of them alone."""
+
+    op: Operation
+    text: str
+    heading_path: tuple[str, ...]
+
+
+class DiffView(View):
+    """What changed between two revisions, in reading order."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+    from_: Annotated[int, Field(alias="from")]
+    to: int
+    pieces: tuple[PieceView, ...]
+
+    @classmethod
+    def of(cls, found: Comparison) -> Self:
+        return cls(from_=found.first, to=found.second, pieces=tuple(map(PieceView.model_validate, found.pieces)))
 
 
 class BoxView(View):
@@ -99,7 +182,7 @@ class BoxView(View):
 
 
 class ChunkView(View):
-    """A chunk as the machine read it."""
+    """A chunk as the machine read it. One with a `suspicion` is kept from search until it is `released`."""
 
     id: int
     ordinal: int
@@ -107,6 +190,10 @@ class ChunkView(View):
     heading_path: tuple[str, ...]
     kind: str
     page: int | None
+    boxes: tuple[BoxView, ...]
+    section: int
+    suspicion: str | None
+    released: bool
 
     @classmethod
     def of(cls, stored: StoredChunk) -> Self:
@@ -118,6 +205,10 @@ class ChunkView(View):
             heading_path=chunk.heading_path,
             kind=chunk.kind,
             page=chunk.page,
+            boxes=tuple(map(BoxView.of, chunk.boxes)),
+            section=chunk.section,
+            suspicion=chunk.suspicion,
+            released=stored.released,
         )
 
 
@@ -134,8 +225,8 @@ class PassageView(View):
     after: str
 
     @classmethod
-    def of(cls, passage: Passage) -> Self:
-        return cls.model_validate(passage)
+    def of(cls, passage: Passage, reader: Principal) -> Self:
+        return cls.model_validate(passage).model_copy(update={"document": DocumentView.of(passage.document, reader)})
 
 
 class ScoresView(View):
@@ -306,7 +397,7 @@ class ConversationView(View):
 
 
 class ReceiptView(View):
-    """What a deletion removed, by kind."""
+    """What a deletion removes, by kind; `quoting` counts the stored answers that quoted it, which stay."""
 
     what: str
     counts: dict[str, int]
@@ -331,6 +422,14 @@ class CollectionsView(View):
     collections: tuple[CollectionView, ...]
 
 
+class QueueView(View):
+    """How many documents wait and are being processed, and about how long that will take; null where unknown."""
+
+    waiting: int
+    processing: int
+    seconds_left: float | None
+
+
 class DocumentsView(View):
     """Documents, and the largest file that may be uploaded, in bytes."""
 
@@ -342,6 +441,30 @@ class ChunksView(View):
     """A document's chunks in reading order."""
 
     chunks: tuple[ChunkView, ...]
+
+
+class RevisionsView(View):
+    """A document's revisions that are kept, the newest first."""
+
+    revisions: tuple[RevisionView, ...]
+
+
+class HeldView(View):
+    """A passage that is kept from search, and its document."""
+
+    document: DocumentView
+    chunk: ChunkView
+
+
+class QuarantineView(View):
+    """Every passage that waits for an admin to release it."""
+
+    passages: tuple[HeldView, ...]
+
+    @classmethod
+    def of(cls, held: Sequence[tuple[Document, StoredChunk]]) -> Self:
+        passages = (HeldView(document=DocumentView.of(owner), chunk=ChunkView.of(chunk)) for owner, chunk in held)
+        return cls(passages=tuple(passages))
 
 
 class SessionsView(View):
@@ -370,6 +493,64 @@ class ReadyView(View):
 
     ready: bool
     checks: tuple[CheckView, ...]
+
+
+class MoveView(View):
+    """A document that keeps everything but its path."""
+
+    id: UUID
+    before: str
+    path: str
+
+
+class CopyView(View):
+    """A file with the same bytes as another file or document, which stands for both."""
+
+    path: str
+    of: str
+
+
+class SyncView(View):
+    """What a sync did, or with `dry_run` would do, by paths; `refused` says why that would need --force."""
+
+    source: str
+    collection: str
+    dry_run: bool
+    refused: str | None
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    moved: tuple[MoveView, ...]
+    deleted: tuple[str, ...]
+    described: tuple[str, ...]
+    unchanged: int
+    copies: tuple[CopyView, ...]
+    clashes: tuple[str, ...]
+    passed_over: dict[str, str]
+    unclear: dict[str, str]
+    failed: dict[str, str]
+    receipts: tuple[ReceiptView, ...]
+
+    @classmethod
+    def of(cls, source: str, collection: str, look: "Look", done: "Done | None") -> Self:
+        plan = look.plan
+        return cls(
+            source=source,
+            collection=collection,
+            dry_run=done is None,
+            refused=look.refusal if done is None else None,
+            new=plan.new,
+            changed=plan.changed,
+            moved=tuple(MoveView(id=m.document.id, before=m.document.path, path=m.path) for m in plan.moved),
+            deleted=tuple(document.path for document in plan.deleted),
+            described=tuple(look.described),
+            unchanged=len(plan.unchanged),
+            copies=tuple(map(CopyView.model_validate, plan.copies)),
+            clashes=plan.clashes,
+            passed_over=dict(look.scan.passed_over),
+            unclear=dict(look.scan.unclear),
+            failed=done.failed if done else {},
+            receipts=tuple(map(ReceiptView.of, done.receipts)) if done else (),
+        )
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:

@@ -19,9 +19,11 @@ from api.cli import (
     models,
     search,
     serve,
+    sync,
     tenants,
     tokens,
     users,
+    worker,
 )
 from api.cli.commands import Verbose
 
@@ -32,7 +34,23 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for part in (demo, serve, ask, search, ingest, documents, tenants, users, tokens, models, evaluate, doctor, migrate):
+for part in (
+    demo,
+    serve,
+    worker,
+    ask,
+    search,
+    ingest,
+    sync,
+    documents,
+    tenants,
+    users,
+    tokens,
+    models,
+    evaluate,
+    doctor,
+    migrate,
+):
     part.register(app)
 
 

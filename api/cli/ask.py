@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.status import Status as Spinner
 
 from api.cli import console, printing
-from api.cli.commands import Json, command
+from api.cli.commands import Json, command, day
 from api.cli.opened import chosen_collections, opened
-from api.cli.search import Collections
+from api.cli.search import AsOf, Collections
 from core.errors import IntramurosError, InvalidRequest, NotFound
 from core.records import Answer, Answered, Event, Failed, Principal, Refused, Session, Status, Token
 from core.settings import Settings
@@ -36,6 +36,7 @@ async def ask(
     mode: Annotated[
         Mode, typer.Option("--mode", "-m", help="quick: search and answer; agent: the model searches on by itself.")
     ] = "auto",
+    as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
     """Ask a question; the answer comes with its numbered sources."""
@@ -53,6 +54,7 @@ async def ask(
             session_id=chosen.id if chosen else None,
             collections=wanted,
             mode=mode,
+            as_of=day(as_of),
         )
         answer = await finish(events) if as_json else await show(events)
     if as_json:

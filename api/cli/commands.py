@@ -6,13 +6,14 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from api.cli import console
 from core import logs
-from core.errors import IntramurosError
+from core.errors import IntramurosError, InvalidRequest
 from core.settings import Settings, variable
 
 # Settings that every command takes as options; a command names further ones with `settings=`.
@@ -110,6 +111,16 @@ def _given(context: typer.Context, name: str) -> Any:
             return at.params[name]
         at = at.parent
     return None
+
+
+def day(text: str | None) -> date | None:
+    """A day given as an option; None for none and for an empty text. Raises InvalidRequest."""
+    if text is None or not text.strip():
+        return None
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError:
+        raise InvalidRequest(f"'{text}' is not a date. Write it as 2026-01-31") from None
 
 
 class _failing_well:

@@ -130,5 +130,15 @@ def progress(what: str, *, counted: bool = True) -> Iterator[Advance]:
 
 def receipt(of: Receipt) -> None:
     """What a deletion removed, on one line."""
-    counts = ", ".join(f"{count} {kind}" for kind, count in of.counts.items())
-    say(f"deleted {of.what}" + (f": {counts}" if counts else ""))
+    gone = counts(of)
+    say(f"deleted {of.what}" + (f": {gone}" if gone else ""))
+
+
+def counts(of: Receipt) -> str:
+    """What a deletion removes, by kind, and how many stored answers it leaves without their passage."""
+    gone = ", ".join(f"{count} {kind}" for kind, count in of.counts.items() if kind != "quoting")
+    if "quoting" not in of.counts:
+        return gone
+    quoting = of.counts["quoting"]
+    stays = "1 stored answer quotes it and stays" if quoting == 1 else f"{quoting} stored answers quote it and stay"
+    return f"{gone}; {stays}"

@@ -1,19 +1,24 @@
 """Answers, sources and hits as a person reads them in a terminal or a file, in the asker's language."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from rich.console import Console
 from rich.text import Text
 
 from api.cli.console import clean, measure, one_line
 from api.cli.wrapping import wrap
+from api.differences import Piece, words
 from core.records import Answer, Hit, Language, Outcome
 from core.text import language_of
 
 INDENT = 4
 # Characters of a quoted passage; the whole stands in the document, a citation shows where to look.
 QUOTE = 280
+# Characters of what stayed that are shown beside a change.
+EDGE = 60
 # Passages that a refusal shows.
 NEAREST = 3
 # Keeps a step's name and its seconds on one line; printed as a space.
@@ -157,6 +162,67 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
         _paragraph(console, f"{one_line(hit.path)}   {shown}", style="dim")
         _paragraph(console, shorten(hit.text))
         console.print()
+
+
+def show_facts(console: Console, facts: Mapping[str, str]) -> None:
+    """Names with their values, one a line."""
+    width = max(map(len, facts), default=0) + 2
+    for name, value in facts.items():
+        console.print(Text.assemble((name.ljust(width), "bold"), one_line(value)), soft_wrap=True)
+
+
+def show_differences(console: Console, pieces: Sequence[Piece]) -> None:
+    """What changed, word by word, under its headings: removed struck out, added underlined.
+
+    Without colours it is set between marks, `[-removed-]` and `{+added+}`.
+    """
+    for headings, group in groupby(pieces, key=lambda piece: piece.heading_path):
+        under = list(group)
+        if all(piece.op == "same" for piece in under):
+            continue
+        _paragraph(console, " › ".join(one_line(heading) for heading in headings) or "·", style="bold")
+        text = Text()
+        for piece in _by_word(under):
+            text.append_text(_marked(piece, plain=not console.is_terminal or console.no_color))
+        text.rstrip()
+        for line in text.wrap(console, measure(console) - INDENT):
+            line.rstrip()
+            console.print(Text.assemble(" " * INDENT, line), soft_wrap=True)
+        console.print()
+
+
+def _by_word(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Sentences that took the place of others as the words that differ; of those that stayed, their edges."""
+    waiting: Piece | None = None
+    for number, piece in enumerate(pieces):
+        if piece.op == "removed":
+            waiting = piece
+            continue
+        if waiting is not None:
+            yield from words(waiting.text, piece.text) if piece.op == "added" else (waiting,)
+        if piece.op == "same":
+            yield replace(piece, text=_edges(piece.text, first=number == 0, last=number == len(pieces) - 1))
+        elif waiting is None:
+            yield piece
+        waiting = None
+    if waiting is not None:
+        yield waiting
+
+
+def _edges(text: str, *, first: bool, last: bool) -> str:
+    """The end of what comes before a change and the beginning of what comes after one."""
+    head, tail = ("" if first else text[:EDGE]), ("" if last else text[-EDGE:])
+    return text if len(head) + len(tail) >= len(text) else f"{head} … {tail}"
+
+
+def _marked(piece: Piece, *, plain: bool) -> Text:
+    shown = clean(piece.text)
+    if piece.op == "same":
+        return Text(shown, style="" if plain else "dim")
+    body = shown.rstrip()
+    opening, closing, style = ("[-", "-]", "red strike") if piece.op == "removed" else ("{+", "+}", "green underline")
+    blanks = shown[len(body) :]
+    return Text(f"{opening}{body}{closing}{blanks}") if plain else Text.assemble((body, style), blanks)
 
 
 def shorten(text: str, length: int = QUOTE) -> str:

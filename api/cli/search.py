@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from api.cli import console, printing
-from api.cli.commands import Json, command
+from api.cli.commands import Json, command, day
 from api.cli.opened import chosen_collections, opened
 from core.errors import InvalidRequest
 from core.settings import Settings
 
+AsOf = Annotated[str | None, typer.Option("--as-of", help="From what was in force on this day, as 2026-01-31; today.")]
 Collections = Annotated[
     list[str] | None,
     typer.Option("--collection", "-c", help="Only this collection; may be given several times.", show_default=False),
@@ -25,6 +26,7 @@ async def search(
     query: Annotated[str, typer.Argument(help="What to look for, in English or Chinese.")],
     collection: Collections = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Most hits shown.")] = 10,
+    as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
     """Search the documents by meaning and by words."""
@@ -45,6 +47,7 @@ async def search(
             embedder_id=embedder.id,
             collections=wanted,
             limit=limit,
+            as_of=day(as_of),
         )
     if as_json:
         console.print_json(views.search_json(query, hits))

@@ -13,7 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from api import auth, problems
 from api.auth import User
-from api.bodies import Body, Name, Question
+from api.bodies import Body, Day, Name, Question
+from api.clients import GONE, unless_gone
 from api.context import InContext
 from api.runs import Final, Run
 from api.views import AnswerView, HitView
@@ -27,13 +28,17 @@ STREAM = "text/event-stream"
 
 
 class AskBody(Body):
-    """A question; in a session, the turns before it are understood and this one is stored."""
+    """A question; in a session, the turns before it are understood and this one is stored.
+
+    It is answered from what is in force on the day `as_of` (today).
+    """
 
     question: Question
     # Not strict: JSON has no UUID type.
     session_id: Annotated[UUID | None, Field(strict=False)] = None
     collections: Annotated[list[Name] | None, Field(max_length=100)] = None
     mode: Literal["auto", "quick", "agent"] = "auto"
+    as_of: Day | None = None
 
 
 @router.post(
@@ -45,7 +50,14 @@ async def ask(body: AskBody, principal: User, context: InContext, request: Reque
     """Answer a question from one's documents. With `Accept: text/event-stream`, as events while it is made."""
     agent = await context.runtime.agent()
     run = Run(
-        agent.ask(principal, body.question, session_id=body.session_id, collections=body.collections, mode=body.mode)
+        agent.ask(
+            principal,
+            body.question,
+            session_id=body.session_id,
+            collections=body.collections,
+            mode=body.mode,
+            as_of=body.as_of,
+        )
     )
     if STREAM not in request.headers.get("accept", ""):
         return await _whole(run, request)
@@ -81,21 +93,11 @@ class AnswerStream(EventSourceResponse):
 
 
 async def _whole(run: Run, request: Request) -> Response:
-    last = asyncio.create_task(run.last())
-    gone = asyncio.create_task(_disconnected(request))
     try:
-        await asyncio.wait({last, gone}, return_when=asyncio.FIRST_COMPLETED)
-        # Nobody reads the reply of a client that went away; 499 is how access logs say so.
-        return _reply(last.result()) if last.done() else Response(status_code=499)
+        last = await unless_gone(request, run.last())
+        return _reply(last) if last is not None else Response(status_code=GONE)
     finally:
-        last.cancel()
-        gone.cancel()
         await run.stop()
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _reply(event: Final) -> Response:

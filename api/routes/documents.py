@@ -1,21 +1,30 @@
-"""Documents: uploaded, listed, shown and deleted."""
+"""Documents: uploaded, listed, shown, dated, compared with what they were, and deleted."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from api.auth import Admin, User
-from api.bodies import Name
+from api.bodies import Body, Day, Name
+from api.clients import GONE, unless_gone
 from api.context import InContext, Open
-from api.views import ChunksView, ChunkView, DocumentsView, DocumentView, PassageView, ReceiptView
-from core.errors import InvalidRequest, NotFound
-from core.records import DocumentState
-from ingest import pages
+from api.differences import compare
+from api.views import (
+    ChunksView,
+    ChunkView,
+    DiffView,
+    DocumentsView,
+    DocumentView,
+    PassageView,
+    ReceiptView,
+    RevisionsView,
+    RevisionView,
+)
+from core.errors import InvalidRequest
 from storage import documents
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
@@ -26,6 +35,23 @@ _NAME: Final = TypeAdapter(Name)
 
 ChunkId = Annotated[int, Path(ge=0, lt=2**31)]
 PageNumber = Annotated[int, Path(ge=1, le=100_000)]
+Number = Annotated[int, Path(ge=1, lt=2**31)]
+
+
+class DatesBody(Body):
+    """What an admin says of a document. Members left out stay as they are; null takes a date back."""
+
+    effective_from: Day | None = None
+    effective_to: Day | None = None
+    supersedes: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)] | None = None
+
+
+class ReleaseBody(Body):
+    """Which passages to release; all of the document when left out."""
+
+    chunk_ids: Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1, max_length=1000)] | None = (
+        None
+    )
 
 
 @router.get("")
@@ -34,7 +60,8 @@ async def list_documents(
 ) -> DocumentsView:
     """The documents that one may see, of one collection or of all."""
     found = await documents.listing(runtime.db, principal, collection)
-    return DocumentsView(documents=tuple(map(DocumentView.of, found)), max_bytes=runtime.settings.max_file_bytes)
+    views = tuple(DocumentView.of(document, principal) for document in found)
+    return DocumentsView(documents=views, max_bytes=runtime.settings.max_file_bytes)
 
 
 @router.post(
@@ -88,7 +115,40 @@ def _parts(form: FormData) -> tuple[str, UploadFile]:
 @router.get("/{document_id}")
 async def show_document(document_id: UUID, principal: User, runtime: Open) -> DocumentView:
     """One document and its state."""
-    return DocumentView.of(await documents.get(runtime.db, principal, document_id))
+    return DocumentView.of(await documents.get(runtime.db, principal, document_id), principal)
+
+
+@router.patch("/{document_id}")
+async def date_document(document_id: UUID, body: DatesBody, principal: Admin, runtime: Open) -> DocumentView:
+    """Say when the newest revision is in force and what it supersedes. This wins over what its file says."""
+    if not body.model_fields_set:
+        raise InvalidRequest("Nothing to set. Send effective_from, effective_to or supersedes.")
+    now = await documents.get(runtime.db, principal, document_id)
+    said = {name: getattr(body if name in body.model_fields_set else now, name) for name in DatesBody.model_fields}
+    return DocumentView.of(await documents.set_dates(runtime.db, principal, document_id, **said))
+
+
+@router.get("/{document_id}/deletion")
+async def show_deletion(document_id: UUID, principal: Admin, runtime: Open) -> ReceiptView:
+    """What deleting the document would remove."""
+    return ReceiptView.of(await documents.deletion(runtime.db, principal, document_id))
+
+
+@router.post("/{document_id}/retry")
+async def retry_document(document_id: UUID, principal: Admin, context: InContext) -> DocumentView:
+    """Process a document again that failed, or that waits for its next try."""
+    await documents.get(context.runtime.db, principal, document_id)
+    document = await documents.requeue(context.runtime.db, principal.tenant_id, document_id)
+    context.worker.wake(principal.tenant_id)
+    return DocumentView.of(document)
+
+
+@router.post("/{document_id}/release")
+async def release_passages(document_id: UUID, body: ReleaseBody, principal: Admin, context: InContext) -> DocumentView:
+    """Let passages that were kept from search be found: by their words at once, by meaning once they are embedded."""
+    document = await documents.release(context.runtime.db, principal, document_id, body.chunk_ids)
+    context.worker.wake(principal.tenant_id)
+    return DocumentView.of(document)
 
 
 @router.delete("/{document_id}")
@@ -104,19 +164,51 @@ async def list_chunks(document_id: UUID, principal: User, runtime: Open) -> Chun
     return ChunksView(chunks=tuple(map(ChunkView.of, found)))
 
 
+@router.get("/{document_id}/revisions")
+async def list_revisions(document_id: UUID, principal: User, runtime: Open) -> RevisionsView:
+    """The revisions of a document that are kept, the newest first."""
+    found = await documents.revisions(runtime.db, principal, document_id)
+    newest_first = sorted(found, key=lambda revision: -revision.number)
+    return RevisionsView(revisions=tuple(map(RevisionView.of, newest_first)))
+
+
+@router.get("/{document_id}/revisions/{revision}/chunks")
+async def list_chunks_of_revision(document_id: UUID, revision: Number, principal: User, runtime: Open) -> ChunksView:
+    """A revision as the machine read it."""
+    found = await documents.revision_chunks(runtime.db, principal, document_id, revision)
+    return ChunksView(chunks=tuple(map(ChunkView.of, found)))
+
+
+@router.get("/{document_id}/diff")
+async def compare_revisions(
+    document_id: UUID,
+    principal: User,
+    runtime: Open,
+    first: Annotated[int | None, Query(alias="from", ge=1, lt=2**31)] = None,
+    second: Annotated[int | None, Query(alias="to", ge=1, lt=2**31)] = None,
+) -> DiffView:
+    """What changed from one revision to another, sentence by sentence; by default from the last but one to the last."""
+    document = await documents.get(runtime.db, principal, document_id)
+    return DiffView.of(await compare(runtime.db, principal, document, first, second))
+
+
 @router.get("/{document_id}/passages/{chunk_id}")
 async def show_passage(document_id: UUID, chunk_id: ChunkId, principal: User, runtime: Open) -> PassageView:
     """A cited passage in its context."""
-    return PassageView.of(await documents.passage(runtime.db, principal, document_id, chunk_id))
+    return PassageView.of(await documents.passage(runtime.db, principal, document_id, chunk_id), principal)
 
 
 @router.get("/{document_id}/pages/{number}.png", response_class=Response)
-async def show_page(document_id: UUID, number: PageNumber, principal: User, runtime: Open) -> Response:
-    """The picture of a PDF's page, counted from 1. There is none while newer bytes than those searched are waiting."""
+async def show_page(
+    document_id: UUID, number: PageNumber, principal: User, runtime: Open, request: Request
+) -> Response:
+    """The picture of a page, counted from 1, of a PDF or a picture file.
+
+    It is drawn anew, so that nothing of the file itself is sent. There is none while newer bytes than those searched
+    are waiting.
+    """
     document = await documents.get(runtime.db, principal, document_id)
-    searched = document.state is DocumentState.READY
-    if not searched or document.media_type != "application/pdf" or number > (document.pages or 0):
-        raise NotFound
-    path = runtime.files.path(principal.tenant_id, document.sha256)
-    picture = await asyncio.to_thread(pages.render, path, number, PAGE_WIDTH)
-    return Response(picture, media_type="image/png")
+    drawing = runtime.ingestor.picture(principal.tenant_id, document, number, PAGE_WIDTH)
+    # A browser takes back what it asked for when its reader scrolls on.
+    picture = await unless_gone(request, drawing)
+    return Response(picture, media_type="image/png") if picture is not None else Response(status_code=GONE)

@@ -23,6 +23,10 @@ MAY_IMPORT = {
 EXCEPTIONS = {
     # The document library reads its switches when it is imported, whoever imports it: a worker, a test, a notebook.
     ("ingest/office.py", "policy.boot"),
+    # The process that reads documents seals itself: no other part of the program runs in it.
+    ("ingest/reader.py", "policy.boot"),
+    ("ingest/reader.py", "policy.egress"),
+    ("ingest/reader.py", "policy.hook"),
 }
 BOOT = {"policy/boot.py", "policy/__init__.py", "core/errors.py", "core/__init__.py"}
 ENVIRONMENT = {"core/settings.py", "policy/boot.py"}

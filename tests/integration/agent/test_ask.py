@@ -32,6 +32,7 @@ from storage import checkpoints, collections, documents, sessions
 from storage.database import Database
 from tests.fakes.chat import ScriptedChat, tool_call
 from tests.fakes.embedder import FakeEmbedder
+from tests.storing import store as store_document
 
 SURE = {"The": 0.97, "NOT": 0.01}
 CAPS = {
@@ -55,11 +56,9 @@ async def store(db: Database, tenant: Tenant, name: str, text: str, collection: 
         title=name,
     )
     chunk = Chunk(0, text, (), 0, 0, len(text))
-    vectors = await FakeEmbedder().embed_passages([text])
-    await documents.replace_chunks(
-        db, tenant.id, document.id, ParsedDocument(name, ()), [chunk], vectors,
-        embedder_id=FakeEmbedder().id, sha256=document.sha256,
-    )  # fmt: skip
+    embedder = FakeEmbedder()
+    parsed = ParsedDocument(name, ())
+    await store_document(db, tenant.id, document, parsed, [chunk], embedder.embed_passages, embedder_id=embedder.id)
 
 
 @pytest.fixture

@@ -17,16 +17,18 @@ from api.app import create_app
 from api.context import Context
 from api.passwords import hash_password
 from api.runtime import Runtime
-from core.records import Answered, Document, Event, Principal, Role, Session, Tenant
+from core.records import Answered, Box, Chunk, Document, Event, ParsedDocument, Principal, Role, Session, Tenant
 from core.settings import Settings
 from inference.interfaces import ChatModel, Embedder
 from ingest.files import FileStore
+from ingest.pipeline import Ingestor
 from policy.egress import Policy
 from storage import collections, documents, sessions, users
 from storage.database import Database
 from tests.conftest import DatabaseUnderTest
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.reader import DirectReader
 from tests.integration.api.samples import POLICY, answer_about
 
 PASSWORD = "correct horse battery"
@@ -90,7 +92,8 @@ class Site:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings.load(home=tmp_path / "home", cache=tmp_path / "cache", max_file_mb=1)
+    # The queue is worked on when a test says so: `drain`, or a worker of its own.
+    return Settings.load(home=tmp_path / "home", cache=tmp_path / "cache", max_file_mb=1, serve_worker=False)
 
 
 @pytest.fixture
@@ -118,6 +121,8 @@ async def runtime(
         open_chat=open_chat,
         open_embedder=open_embedder,
     )
+    # The jail, which takes seconds to start, has tests of its own.
+    opened.ingestor = Ingestor(database, opened.embedder, files, settings, DirectReader(settings))
     yield opened
     await opened.close()
 
@@ -167,6 +172,28 @@ async def _ingest(runtime: Runtime, tenant: Tenant, collection: str, name: str) 
     queued = await runtime.ingestor.accept_upload(tenant.id, collection, name, POLICY.format(name=name).encode())
     await runtime.ingestor.process(tenant.id, queued.id)
     return await documents.get(runtime.db, users.operator(tenant.id), queued.id)
+
+
+async def scanned(site: Site, path: Path, media_type: str, pages: int = 1) -> Document:
+    """A picture file in `closed` that OCR was not sure of, as if it had been read."""
+    db, tenant_id = site.runtime.db, site.demo.tenant.id
+    stored = await site.runtime.files.put(tenant_id, path)
+    collection = await collections.by_name(db, tenant_id, "closed")
+    queued, _ = await documents.register(
+        db,
+        tenant_id,
+        collection.id,
+        path=path.name,
+        sha256=stored.sha256,
+        media_type=media_type,
+        size=stored.size,
+        title="Scan",
+    )
+    parsed = ParsedDocument(title="Scan", elements=(), pages=pages, confidence={1: 0.61})
+    box = Box(page=1, left=0.1, top=0.1, right=0.9, bottom=0.3)
+    chunk = Chunk(ordinal=0, text="Cap: 18O euros", heading_path=(), section=0, start=0, end=14, page=1, boxes=(box,))
+    await documents.store_revision(db, tenant_id, queued.id, parsed, [chunk], sha256=stored.sha256)
+    return await site.runtime.ingestor.process(tenant_id, queued.id)
 
 
 def events(text: str) -> list[tuple[str, str]]:

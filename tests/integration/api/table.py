@@ -23,8 +23,12 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "POST /v1/sessions": {},
     "PATCH /v1/sessions/{session_id}": {"title": "new"},
     "POST /v1/turns/{turn_id}/feedback": {"value": 1},
+    "PATCH /v1/documents/{document_id}": {"supersedes": "HR-12"},
+    "POST /v1/documents/{document_id}/release": {},
 }
 UPLOAD: Final = "POST /v1/documents"
+# Answers go on for as long as their client listens.
+ENDLESS: Final = frozenset({"GET /v1/documents/events"})
 
 
 def name_of(route: APIRoute) -> str:
@@ -57,6 +61,7 @@ async def send(
         "turn_id": UUID(int=3),
         "chunk_id": 1,
         "number": 1,
+        "revision": 1,
     }
     path = re.sub(r"\{(\w+)\}", lambda match: str({**known, **(ids or {})}[match[1]]), route.path)
     name = name_of(route)

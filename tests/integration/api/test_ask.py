@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from datetime import date
 
 import pytest
 
@@ -12,6 +12,7 @@ import agent.run  # noqa: F401 its errors have statuses of their own
 from core.records import Answered, Event, Failed, Outcome, Refused, Source, Status, Token
 from storage import search, users
 from tests.integration.api.conftest import Site, answered, events, scripted
+from tests.integration.api.leaving import leave
 from tests.integration.api.samples import answer_about
 
 STREAM = {"accept": "text/event-stream"}
@@ -21,12 +22,13 @@ QUESTION = {"question": "What may a hotel in Munich cost?"}
 async def test_an_answer_as_json(site: Site) -> None:
     assert site.demo.open
     site.agent.script = scripted(*answered(site.demo.open, site.demo.chunk_id))
+    asked = {"question": " hotel? ", "collections": ["open"], "mode": "quick", "as_of": "2026-01-31"}
     async with site.client(site.demo.tokens["employee"]) as client:
-        reply = await client.post("/v1/ask", json={"question": " hotel? ", "collections": ["open"], "mode": "quick"})
+        reply = await client.post("/v1/ask", json=asked)
     ((principal, question, options),) = site.agent.asked
     assert principal == site.demo.principals["employee"]
     assert question == "hotel?"
-    assert options == {"session_id": None, "collections": ["open"], "mode": "quick"}
+    assert options == {"session_id": None, "collections": ["open"], "mode": "quick", "as_of": date(2026, 1, 31)}
     body = reply.json()
     assert set(body) == {
         *("outcome", "answer", "answer_html", "language", "question", "standalone_question", "citations", "timings"),
@@ -142,38 +144,9 @@ async def test_a_client_that_leaves_stops_the_model(site: Site, accept: str) -> 
     waiting = Waiting()
     site.agent.script = waiting.script
     body = json.dumps(QUESTION).encode()
-    messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-    messages.put_nowait({"type": "http.request", "body": body, "more_body": False})
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.4"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "http",
-        "path": "/v1/ask",
-        "raw_path": b"/v1/ask",
-        "root_path": "",
-        "query_string": b"",
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 2),
-        "headers": [
-            (b"authorization", f"Bearer {site.demo.tokens['employee']}".encode()),
-            (b"content-type", b"application/json"),
-            (b"accept", accept.encode()),
-        ],
-    }
-    async with asyncio.timeout(30):
-        request = asyncio.create_task(site.app(scope, messages.get, send))
-        await waiting.begun.wait()
-        assert not waiting.stopped.is_set()
-        messages.put_nowait({"type": "http.disconnect"})
-        await request
-        assert waiting.stopped.is_set()
+    token = site.demo.tokens["employee"]
+    sent = await leave(site, "POST", "/v1/ask", token=token, begun=waiting.begun, body=body, accept=accept)
+    assert waiting.stopped.is_set()
     assert not any(b"answered" in message.get("body", b"") for message in sent)
 
 

@@ -1,17 +1,20 @@
 """A document's life over HTTP: uploaded, ready, found, cited, deleted, gone."""
 
 import asyncio
-from contextlib import AsyncExitStack
+import io
+from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import httpx
-import pytest
+from PIL import Image
 
-from api.worker import Worker
 from core.errors import ModelMissing
-from storage import collections, documents, sessions
-from tests.integration.api.conftest import Site
+from core.settings import Settings
+from ingest.pipeline import Ingestor
+from storage import collections, sessions
+from tests.fakes.reader import DirectReader
+from tests.integration.api.conftest import Site, scanned
+from tests.integration.api.leaving import leave
 from tests.integration.api.samples import POLICY, answer_about
 from tests.paths import PROJECT
 
@@ -127,99 +130,70 @@ async def test_an_upload_without_its_parts(site: Site) -> None:
             assert reply.headers["content-type"] == "application/problem+json", options
 
 
-async def test_an_upload_wakes_the_worker(site: Site) -> None:
-    process, processed = site.runtime.ingestor.process, asyncio.Event()
-
-    async def watched(*args: Any) -> Any:
-        document = await process(*args)
-        processed.set()
-        return document
-
-    site.runtime.ingestor.process = watched  # type: ignore[method-assign]
-    async with site.client(site.demo.tokens["admin"]) as client, asyncio.timeout(30):
-        document_id = (await _upload(client, "a.md", NOTE)).json()["id"]
-        await processed.wait()
-        assert (await client.get(f"/v1/documents/{document_id}")).json()["state"] == "ready"
-
-
-async def test_a_worker_begins_with_what_was_left_behind(site: Site) -> None:
-    process, processed = site.runtime.ingestor.process, asyncio.Event()
-
-    async def watched(*args: Any) -> Any:
-        document = await process(*args)
-        processed.set()
-        return document
-
-    # The application's own worker must not be the one that finds it.
-    async with site.context.worker._turn, asyncio.timeout(30):
-        left = await site.runtime.ingestor.accept_upload(site.other.tenant.id, "open", "left.md", NOTE)
-        site.runtime.ingestor.process = watched  # type: ignore[method-assign]
-        async with Worker(site.runtime).working():
-            await processed.wait()
-    assert (await documents.get(site.runtime.db, site.other.principals["admin"], left.id)).state == "ready"
-
-
-async def test_one_document_with_a_defect_does_not_stop_the_next(site: Site) -> None:
-    process = site.runtime.ingestor.process
-
-    async def sometimes(tenant_id: Any, document_id: Any) -> Any:
-        if document_id == first.id:
-            raise RuntimeError("hunter2")
-        return await process(tenant_id, document_id)
-
-    tenant_id = site.other.tenant.id
-    async with site.context.worker._turn:
-        first = await site.runtime.ingestor.accept_upload(tenant_id, "open", "first.md", NOTE)
-        second = await site.runtime.ingestor.accept_upload(tenant_id, "open", "second.md", NOTE + b"More.\n")
-        site.runtime.ingestor.process = sometimes  # type: ignore[method-assign]
-    await site.context.worker.drain(tenant_id)
-    admin = site.other.principals["admin"]
-    assert (await documents.get(site.runtime.db, admin, second.id)).state == "ready"
-
-
 async def test_the_picture_of_a_page_is_of_the_bytes_that_are_searched(site: Site) -> None:
     async with site.client(site.demo.tokens["admin"]) as client:
         document_id = (await _upload(client, "rules.pdf", PDF.read_bytes())).json()["id"]
         assert (await _settled(site, document_id))["state"] == "ready"
         picture = await client.get(f"/v1/documents/{document_id}/pages/1.png")
         assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
-        async with site.context.worker._turn:
-            newer = await _upload(client, "rules.pdf", PDF.read_bytes() + b"%")
-            assert newer.json()["id"] == document_id
-            assert (await client.get(f"/v1/documents/{document_id}/pages/1.png")).status_code == 404
+        newer = await _upload(client, "rules.pdf", PDF.read_bytes() + b"%")
+        assert newer.json()["id"] == document_id
+        assert (await client.get(f"/v1/documents/{document_id}/pages/1.png")).status_code == 404
 
 
-async def test_a_defect_does_not_end_the_worker(site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    worker, again = Worker(site.runtime), asyncio.Event()
-
-    async def trips(_: UUID) -> None:
-        worker.drain = works  # type: ignore[method-assign]
-        worker.wake(site.demo.tenant.id)
-        raise RuntimeError("hunter2")
-
-    async def works(_: UUID) -> None:
-        again.set()
-
-    worker.drain = trips  # type: ignore[method-assign]
-    async with asyncio.timeout(30), worker.working():
-        await again.wait()
-    assert "unexpected error" in caplog.text
-    assert "hunter2" not in caplog.text
-
-
-async def test_without_an_embedder_a_document_waits(site: Site) -> None:
-    async def missing(*_: Any) -> Any:
-        raise ModelMissing
-
-    found, site.runtime.open_embedder = site.runtime.open_embedder, missing
-    await site.runtime.close()
+async def test_a_page_is_drawn_for_who_may_see_it_and_holds_nothing_of_the_file(site: Site, tmp_path: Path) -> None:
+    path = tmp_path / "fax.tif"
+    frames = [Image.new("RGB", size, "white") for size in ((300, 200), (200, 300))]
+    frames[0].save(path, save_all=True, append_images=frames[1:], description="CANARY")
+    scan = await scanned(site, path, "image/tiff", pages=2)
+    assert b"CANARY" in path.read_bytes()
     async with site.client(site.demo.tokens["admin"]) as client:
-        document_id = (await _upload(client, "a.md", NOTE)).json()["id"]
-        with pytest.raises(ModelMissing):
-            await site.context.worker.drain(site.demo.tenant.id)
-        assert (await client.get(f"/v1/documents/{document_id}")).json()["state"] == "queued"
-        site.runtime.open_embedder = found
-        assert (await _settled(site, document_id))["state"] == "ready"
+        for page, frame in enumerate(frames, start=1):
+            reply = await client.get(f"/v1/documents/{scan.id}/pages/{page}.png")
+            assert (reply.status_code, reply.headers["content-type"]) == (200, "image/png")
+            assert Image.open(io.BytesIO(reply.content), formats=("PNG",)).size == frame.size
+            assert b"CANARY" not in reply.content
+        assert (await client.get(f"/v1/documents/{scan.id}/pages/3.png")).status_code == 404
+    for token in (site.demo.tokens["employee"], site.other.tokens["admin"]):
+        async with site.client(token) as client:
+            assert (await client.get(f"/v1/documents/{scan.id}/pages/1.png")).status_code == 404
+
+
+async def test_a_file_that_cannot_be_drawn_is_told(site: Site, tmp_path: Path) -> None:
+    path = tmp_path / "cut.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n and no more")
+    scan = await scanned(site, path, "image/png")
+    async with site.client(site.demo.tokens["admin"]) as client:
+        reply = await client.get(f"/v1/documents/{scan.id}/pages/1.png")
+    assert (reply.status_code, reply.json()["code"]) == (422, "damaged_file")
+
+
+class Endless(DirectReader):
+    """Draws for ever; knows when it was stopped."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.begun = asyncio.Event()
+        self.stopped = asyncio.Event()
+
+    async def picture(self, path: Path, name: str, page: int, width_px: int) -> bytes:
+        try:
+            self.begun.set()
+            await asyncio.Event().wait()
+        finally:
+            self.stopped.set()
+        raise AssertionError("nobody sets that event")
+
+
+async def test_a_client_that_leaves_stops_the_drawing(site: Site, tmp_path: Path) -> None:
+    runtime = site.runtime
+    Image.new("L", (300, 200)).save(tmp_path / "scan.png")
+    scan = await scanned(site, tmp_path / "scan.png", "image/png")
+    endless = Endless(runtime.settings)
+    runtime.ingestor = Ingestor(runtime.db, runtime.embedder, runtime.files, runtime.settings, endless)
+    address = f"/v1/documents/{scan.id}/pages/1.png"
+    await leave(site, "GET", address, token=site.demo.tokens["admin"], begun=endless.begun)
+    assert endless.stopped.is_set()
 
 
 async def test_without_a_chat_model_documents_are_ingested_and_searched(site: Site) -> None:
@@ -234,21 +208,6 @@ async def test_without_a_chat_model_documents_are_ingested_and_searched(site: Si
         found = await client.post("/v1/search", json={"query": "note"})
         assert found.status_code == 200
         assert (await client.post("/v1/ask", json={"question": "What is noted?"})).json()["code"] == "model_missing"
-
-
-async def test_a_document_another_process_works_on_is_left_alone(site: Site) -> None:
-    worker, db, tenant_id = site.context.worker, site.runtime.db, site.demo.tenant.id
-    async with site.client(site.demo.tokens["admin"]) as client, AsyncExitStack() as held:
-        # The worker's own round may come at any moment: it waits until the document is held.
-        async with worker._turn:
-            document_id = (await _upload(client, "a.md", NOTE)).json()["id"]
-            (waiting,) = await documents.pending(db, tenant_id)
-            assert await held.enter_async_context(documents.processing(db, tenant_id, waiting.id))
-        await worker.drain(tenant_id)
-        assert (await client.get(f"/v1/documents/{document_id}")).json()["state"] == "processing"
-        await held.aclose()
-        worker.wake(tenant_id)
-        assert (await _settled(site, document_id))["state"] == "ready"
 
 
 async def test_a_stored_answer_says_nothing_new_of_a_deleted_document(site: Site) -> None:

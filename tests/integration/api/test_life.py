@@ -9,7 +9,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from storage import sessions
+from storage import answering, sessions
 from tests.fakes.chat import ScriptedChat
 from tests.integration.api.conftest import Site, events
 
@@ -76,6 +76,22 @@ async def test_from_upload_to_answer_to_gone(live: Site) -> None:
         assert receipt["counts"]["turns"] == 1
         assert receipt["counts"]["checkpoints"] > 0
         assert (await employee.get(f"/v1/sessions/{session_id}")).status_code == 404
+
+
+async def test_others_can_tell_while_a_question_is_answered(live: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    grade = ScriptedChat.first_token
+
+    async def watched(chat: ScriptedChat, *args: Any, **options: Any) -> Any:
+        seen.append(await answering.under_way(live.runtime.db))
+        return await grade(chat, *args, **options)
+
+    monkeypatch.setattr(ScriptedChat, "first_token", watched)
+    async with live.client(live.demo.tokens["employee"]) as client:
+        assert (await _ask(client)).json()["outcome"] == "answered"
+    assert seen
+    assert all(seen)
+    assert not await answering.under_way(live.runtime.db)
 
 
 async def test_a_session_answers_one_question_at_a_time(live: Site) -> None:

@@ -7,7 +7,8 @@ from core.records import Failed
 from tests.integration.api.conftest import Side, Site, scripted
 from tests.integration.api.table import ROUTES, guard_of, name_of, send
 
-WITH_IDS = [route for route in ROUTES if "{" in route.path]
+# The pages hold no data.
+WITH_IDS = [route for route in ROUTES if "{" in route.path and route.path.startswith("/v1/")]
 
 
 def _ids(side: Side) -> dict[str, object]:

@@ -16,11 +16,13 @@ from core.records import Event, Principal
 from core.settings import Settings, variable
 from inference.interfaces import ChatModel, Embedder
 from ingest.files import FileStore
+from ingest.pipeline import Ingestor
 from policy.egress import Policy
 from storage.database import Database
 from tests.conftest import DatabaseUnderTest
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.reader import DirectReader
 
 Script = Callable[[str], Sequence[Event]]
 
@@ -77,6 +79,8 @@ def terminal(
             settings, policy, db, files, fresh.owner_dsn, open_chat=open_chat, open_embedder=open_embedder
         )
         runtime._agent = made  # type: ignore[assignment]
+        # The jail, which takes seconds to start, has tests of its own.
+        runtime.ingestor = Ingestor(db, runtime.embedder, files, settings, DirectReader(settings))
         try:
             yield runtime
         finally:

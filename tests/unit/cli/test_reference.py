@@ -66,5 +66,6 @@ def test_every_command_and_option_says_what_it_is_for(path: str) -> None:
 
 def test_what_prints_json_is_what_programs_read() -> None:
     speaking = {path for path, command in COMMANDS.items() if "--json" in _options(command)}
-    expected = {f"intramuros {name}" for name in ("ask", "search", "documents", "doctor", "evaluate")}
-    assert speaking == expected
+    tended = {f"documents {name}" for name in ("show", "revisions", "diff", "quarantine")}
+    expected = {"ask", "search", "sync", "documents", "doctor", "evaluate"} | tended
+    assert speaking == {f"intramuros {name}" for name in expected}
