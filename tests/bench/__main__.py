@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from policy import boot
+from tests.bench import bench_extract, bench_ingest
 from tests.paths import BENCHMARKS, PROJECT, shared_data
 
 HANDBOOK = PROJECT / "deploy" / "demo" / "handbook"
@@ -22,12 +23,14 @@ def commands() -> dict[str, list[str]]:
     """The benches by name: module and arguments."""
     found = {
         "embedder": ["tests.bench.bench_embedder"],
+        "extract": ["tests.bench.bench_extract", "--plot", str(BENCHMARKS / "extract.png")],
         "answers": ["tests.bench.bench_answers"],
-        "parsing-handbook": ["tests.bench.bench_ingest", str(HANDBOOK)],
+        "parsing-handbook": ["tests.bench.bench_parsing", str(HANDBOOK)],
     }
     shared = shared_data()
     if shared is not None:
-        found["parsing-gsa"] = ["tests.bench.bench_ingest", str(shared / "handbook-gsa-tts" / "pages")]
+        found["ingest"] = ["tests.bench.bench_ingest", "--plot", str(BENCHMARKS / "ingest.png")]
+        found["parsing-gsa"] = ["tests.bench.bench_parsing", str(shared / "handbook-gsa-tts" / "pages")]
     return found
 
 
@@ -129,6 +132,23 @@ def parsing() -> str:
     return f"## Parsing and chunking\n\nOne core, no embedding. {where(on)}\n\n{head}" + "\n".join(rows)
 
 
+def extraction() -> str:
+    kept = figures("extract")
+    return bench_extract.section(kept[0], where(kept[1])) if kept else ""
+
+
+def ingest() -> str:
+    kept = figures("ingest")
+    return bench_ingest.section(kept[0], where(kept[1])) if kept else ""
+
+
+def endings() -> str:
+    from tests.evals import formats
+
+    path = BENCHMARKS / "formats.json"
+    return formats.section(json.loads(path.read_text())) if path.exists() else ""
+
+
 def retrieval() -> str:
     sections = []
     for path in sorted(BENCHMARKS.glob("retrieval-*.json")):
@@ -150,7 +170,9 @@ def main() -> None:
     for name, arguments in commands().items():
         if not sys.argv[1:] or name in sys.argv[1:]:
             run(name, arguments)
-    parts = [part for part in (retrieval(), answers(), embedder(), parsing()) if part]
+    parts = [
+        part for part in (retrieval(), answers(), embedder(), ingest(), parsing(), extraction(), endings()) if part
+    ]
     head = (
         "# Benchmarks\n\nWritten by `make bench`; the figures are under `docs/benchmarks/`. "
         "Machines differ: compare columns, not runs."
