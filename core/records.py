@@ -251,12 +251,33 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Filters:
+    """What a search is narrowed to, beside the principal's rights; None: not narrowed.
+
+    `as_of`: the day whose revisions count, today when None. `media_types` as in Document.
+    """
+
+    collections: tuple[str, ...] | None = None
+    documents: tuple[UUID, ...] | None = None
+    languages: tuple[Language, ...] | None = None
+    media_types: tuple[str, ...] | None = None
+    as_of: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Scores:
-    """Similarity of the vectors (cosine), BM25, and the fused score in [0, 1]. None: not in that list."""
+    """Similarity of the vectors (cosine), BM25, and the fused score in [0, 1]. None: not in that list.
+
+    `by_vector` and `by_words` are the first two from 0 (their list's last) to 1 (its best). `reranked` is the score
+    that the order of reranked hits follows, None for those that were not reranked.
+    """
 
     vector: float | None
     bm25: float | None
     fused: float
+    by_vector: float = 0.0
+    by_words: float = 0.0
+    reranked: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +299,46 @@ class Hit:
     effective_to: date | None
     updated_at: datetime
     scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term of a query: `weight` is its idf times how often it counts, `chunks` those that hold it."""
+
+    text: str
+    weight: float
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A chunk's place in one of the lists that were fused; `matched` holds the query's terms that stand in it."""
+
+    rank: int
+    chunk_id: int
+    document_id: UUID
+    title: str
+    heading_path: tuple[str, ...]
+    score: float
+    matched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a search found what it found.
+
+    `documents` and `chunks` are how many the rights and filters left; `words` is the weight of the list by words in the
+    fusion, 0 to 1; `exact` says that vectors were compared one by one, without an index.
+    """
+
+    hits: tuple[Hit, ...]
+    nearest: tuple[Listed, ...]
+    lexical: tuple[Listed, ...]
+    terms: tuple[Term, ...]
+    documents: int
+    chunks: int
+    words: float
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True)

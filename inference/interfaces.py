@@ -102,3 +102,22 @@ class Embedder(Protocol):
     async def close(self) -> None:
         """Let threads and connections go. Safe to call twice."""
         ...
+
+
+class Reranker(Protocol):
+    """Scores passages against a query, better and dearer than a search can.
+
+    `weights` are those of by_vector, by_words (core.records.Scores) and of this score in the order that results.
+    Errors: those of Embedder.
+    """
+
+    id: str
+    weights: tuple[float, float, float]
+
+    async def scores(self, query: str, passages: Sequence[str]) -> Vectors:
+        """Shape (len(passages),); larger is better, on any scale."""
+        ...
+
+    async def close(self) -> None:
+        """Let threads and connections go. Safe to call twice."""
+        ...
