@@ -32,8 +32,9 @@ serve: $(RUN)
 models: $(RUN)
 	@$(BIN)/intramuros models pull
 
+# Two at a time: more wait for each other's models, databases and browsers. A file's tests stay together.
 test: lint models
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(DEVELOP)
 	$(BIN)/ruff check .
