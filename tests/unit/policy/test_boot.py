@@ -35,6 +35,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.mark.threat(7, 9, 12)
 def test_every_switch_is_thrown_and_everything_unwanted_is_gone(surroundings: pytest.MonkeyPatch) -> None:
     for name in TRACING:
         os.environ[name] = "true"
@@ -50,6 +51,7 @@ def test_every_switch_is_thrown_and_everything_unwanted_is_gone(surroundings: py
     boot.verify()
 
 
+@pytest.mark.threat(10)
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "Http_Proxy"])
 def test_a_proxy_is_refused_by_name(name: str, surroundings: pytest.MonkeyPatch) -> None:
     os.environ[name] = "http://user:hunter2@127.0.0.1:3128"
@@ -60,6 +62,7 @@ def test_a_proxy_is_refused_by_name(name: str, surroundings: pytest.MonkeyPatch)
     boot.seal()
 
 
+@pytest.mark.threat(1)
 @pytest.mark.parametrize("name", boot.BLIND_LOOPS)
 def test_an_event_loop_that_the_hook_cannot_see_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / f"{name}.py").write_text("")
@@ -69,6 +72,7 @@ def test_an_event_loop_that_the_hook_cannot_see_is_refused(name: str, tmp_path: 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.threat(1)
 def test_a_loop_policy_from_elsewhere_is_refused(surroundings: pytest.MonkeyPatch) -> None:
     class Elsewhere:
         __module__ = "uvloop.loop"
@@ -94,6 +98,7 @@ def test_a_variable_that_came_back_is_found(name: str, surroundings: pytest.Monk
         boot.verify()
 
 
+@pytest.mark.threat(9)
 @pytest.mark.parametrize("name", TRACING)
 def test_the_libraries_see_the_switches(name: str) -> None:
     code = """
