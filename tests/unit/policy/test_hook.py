@@ -135,6 +135,7 @@ def outcomes(folder: Path) -> dict[str, str]:
     return dict(zip(ATTEMPTS, run(code, folder), strict=True))
 
 
+@pytest.mark.threat(21, 22, 23)
 @pytest.mark.parametrize(("attempt", "reason"), ATTEMPTS.items())
 def test_the_hook_denies_or_lets_pass(attempt: str, reason: str | None, outcomes: dict[str, str]) -> None:
     if reason is None:
@@ -180,6 +181,7 @@ report(sorted(set(found)))
     assert run(code) == ["malformed_host", "unknown_shape"]
 
 
+@pytest.mark.threat(20)
 def test_every_thread_executor_and_event_loop_is_watched() -> None:
     code = """
 from concurrent.futures import ThreadPoolExecutor
@@ -235,6 +237,7 @@ report(asyncio.run(main()))
     assert run(code) == "hello"
 
 
+@pytest.mark.threat(24)
 def test_a_reload_does_not_stack_hooks_and_arming_again_replaces_the_rules() -> None:
     code = """
 import importlib
@@ -257,6 +260,7 @@ report([counted, narrowed])
     assert run(code) == [1, "peer_not_listed"]
 
 
+@pytest.mark.threat(25)
 def test_a_denial_that_a_library_swallows_is_still_counted() -> None:
     code = """
 hook.arm(POLICY)
@@ -337,6 +341,7 @@ report(ledger.denials())
     assert run(code) == {"canary": 5}
 
 
+@pytest.mark.threat(2)
 async def test_the_canary_refuses_to_start_without_a_hook(monkeypatch: pytest.MonkeyPatch) -> None:
     # Loopback stands in for the public address, as nothing may leave the machine that runs the tests either.
     with socket.socket() as server:

@@ -20,11 +20,13 @@ class Tool:
 SEARCH, READ, WEB = Tool("kb_search"), Tool("kb_read_chunk"), Tool("web_search")
 
 
+@pytest.mark.threat(17)
 def test_tools_outside_the_table_never_reach_the_model() -> None:
     for scope in ("strict", "private"):
         assert allowed_tools(Policy(scope=scope), [READ, WEB, SEARCH, Tool("KB_SEARCH")]) == [READ, SEARCH]  # type: ignore[arg-type]
 
 
+@pytest.mark.threat(17)
 def test_a_peer_tool_needs_the_private_scope(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("policy.tools.REACH", {"kb_search": "local", "intranet_search": "peer"})
     tools = [SEARCH, Tool("intranet_search")]
@@ -50,6 +52,7 @@ def test_a_tool_is_checked_again_when_it_runs(caplog: pytest.LogCaptureFixture) 
     assert "rm -rf" not in "".join(str(vars(record)) for record in caplog.records)
 
 
+@pytest.mark.threat(25)
 def test_a_denial_that_is_swallowed_stays_counted() -> None:
     before = ledger.denials().get("public", 0)
     try:

@@ -147,6 +147,7 @@ def test_a_host_that_the_client_folds_is_judged_as_it_would_be_dialled(sink: Sin
     assert len(sink.seen) == 2
 
 
+@pytest.mark.threat(32)
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
 def test_a_redirect_is_an_error_and_nothing_is_sent_on(status: int, sink: Sink) -> None:
     first = Sink(status, f"http://127.0.0.1:{sink.port}/stolen")
@@ -159,6 +160,7 @@ def test_a_redirect_is_an_error_and_nothing_is_sent_on(status: int, sink: Sink) 
     assert sink.seen == []
 
 
+@pytest.mark.threat(10)
 def test_proxies_and_netrc_of_the_environment_are_not_used(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = Sink()
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
@@ -203,6 +205,7 @@ def test_an_ipv6_peer_is_pinned_with_brackets(captured: list[httpx.Request]) -> 
     assert {str(request.url) for request in captured} == {"http://[fd00::5]/"}
 
 
+@pytest.mark.threat(30)
 def test_a_name_that_moves_is_judged_again_each_time(captured: list[httpx.Request]) -> None:
     moving = iter([("10.0.0.5",), ("1.1.1.1",), ("10.0.0.5", "127.0.0.1"), ("10.0.0.5",)])
     policy = policy_for(names=("models",), peers=(("10.0.0.5", 80),))
