@@ -11,7 +11,7 @@ from api import problems, tasks
 from api.runtime import Runtime
 from core.errors import IntramurosError, NotFound
 from ingest.queue import HEARTBEAT, STOP_SECONDS, Queue
-from storage import tenants
+from storage import merging, tenants
 
 logger = logging.getLogger(__name__)
 
@@ -42,11 +42,14 @@ class Worker:
         stopping = asyncio.Event()
         async with self._queue.opened():
             keeper = asyncio.create_task(self._keep_full(), name="queue keeper")
+            merger = asyncio.create_task(self._keep_merged(), name="words merger") if processing else None
             worker = asyncio.create_task(self._work(stopping), name="ingest worker") if processing else None
             try:
                 yield
             finally:
                 await tasks.end(keeper)
+                if merger is not None:
+                    await tasks.end(merger)
                 stopping.set()
                 if worker is not None:
                     await asyncio.wait({worker}, timeout=2 * STOP_SECONDS)
@@ -101,6 +104,18 @@ class Worker:
         with suppress(NotFound):
             return {(await tenants.get(self._runtime.db, self._runtime.settings.tenant)).id}
         return set()
+
+    async def _keep_merged(self) -> None:
+        """Now and then: the words of what was read in go to where a large tenant's searches find them quickly."""
+        while True:
+            try:
+                for tenant_id in self._tenants | await self._known():
+                    await merging.merge_all(self._runtime.db, tenant_id)
+            except IntramurosError as error:
+                logger.warning("words wait to be merged", extra={"code": error.code})
+            except Exception as error:  # noqa: BLE001 a defect must not end the only task that keeps searches quick
+                problems.log_defect(error)
+            await asyncio.sleep(RECHECK)
 
     # --- jobs done ---
 

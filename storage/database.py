@@ -42,7 +42,7 @@ Connection = AsyncConnection[DictRow]
 # where pgvector does. Custom plans: a generic one would not prune other tenants' partitions when it is made.
 OPTIONS = (
     "-c search_path=intramuros,checkpoints,public -c plan_cache_mode=force_custom_plan -c jit=off"
-    " -c hnsw.ef_search=200 -c hnsw.iterative_scan=strict_order -c work_mem=32MB -c timezone=UTC"
+    " -c hnsw.ef_search=400 -c hnsw.iterative_scan=strict_order -c work_mem=32MB -c timezone=UTC"
 )
 CONNECT_SECONDS = 10
 WAIT_SECONDS = 30.0

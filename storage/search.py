@@ -1,21 +1,30 @@
-"""Hybrid search in one round trip. There is no way to search without a principal."""
+"""Hybrid search. There is no way to search without a principal.
 
-from collections.abc import Sequence
-from datetime import UTC, date, datetime
+Three trips to the database: what may be read and how rare the terms are; the best by vector and by words within it; the
+hits fused from them. Where few chunks are left they are compared one by one; a large tenant's go through its indexes
+(`storage.merging` makes those of words).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from math import ceil, log
 from typing import Any, Final, Literal
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector
+from pgvector import HalfVector, SparseVector
 from psycopg import sql
 from psycopg.rows import DictRow
 
 from core.errors import EmbeddingSetMismatch
-from core.records import Hit, Principal, Scores
+from core.records import Explanation, Filters, Hit, Listed, Principal, Scores, Term
 from core.text import language_of
 from storage import lexical, queries
 from storage.collections import grantees
-from storage.database import Database
+from storage.database import Database, Transaction, typed_row
 
 Mode = Literal["hybrid", "vector", "bm25"]
 
@@ -24,10 +33,62 @@ DEPTH: Final = 100
 # How far the weight of words moves from a half, at most, towards the list that is surer of its first document. Chosen
 # on the sets of docs/benchmarks.md and XQuAD (en, zh), with up to a point of MRR over equal weights (which 0 gives).
 SURENESS: Final = 0.4
-# Under a filter that leaves fewer chunks than this, vectors are compared one by one even where there is an index.
-EXACT_BELOW: Final = 30_000
+# Across languages words say little: this share of their weight is left, the vector takes the rest.
+ACROSS: Final = 0.3
+# Fewer chunks than this are compared one by one even where there are indexes.
+EXACT_BELOW: Final = 20_000
+# A list that a filter left too short is asked for again, so many times as deep, before chunks are compared one by one.
+DEEPER: Final = 8
 SECTION_CHARACTERS: Final = 1500
 _SECTION_REACH: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A chunk in one of the lists. `revision` is the one in force of its document, `score` a cosine or BM25."""
+
+    chunk_id: int
+    document_id: UUID
+    revision: int
+    score: float
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Fused:
+    """A chunk of either list with its scores in both."""
+
+    found: _Found
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What is asked: terms by number with their weights, the vector, and the values that the statements share.
+
+    `chunks`: how many the tenant has; `indexed`: whether there are indexes for so many.
+    """
+
+    terms: Mapping[int, float]
+    frequencies: Mapping[int, int]
+    vector: NDArray[np.float32] | None
+    language: str
+    chunks: int
+    indexed: bool
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """Both lists, best first. `words` is the weight of the list by words; `exact`: no index was used."""
+
+    nearest: Sequence[_Found]
+    lexical: Sequence[_Found]
+    exact: bool
+    words: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", _balance(self.nearest, self.lexical))
 
 
 async def search(
@@ -37,44 +98,56 @@ async def search(
     vector: NDArray[np.float32] | None,
     *,
     embedder_id: str,
-    collections: Sequence[str] | None = None,
+    filters: Filters = Filters(),
     limit: int = 10,
     mode: Mode = "hybrid",
-    as_of: date | None = None,
+    also: Sequence[str] = (),
 ) -> list[Hit]:
-    """The best chunks, best first, among what the principal may read and what is in force on `as_of` (default today).
+    """The best chunks, best first, among what the principal may read and the filters leave.
 
-    `vector` is the query's, of shape (dimension,) and unit length; None means by words alone. Scores are fused
-    convexly: each list's scores from its best (1) to its 100th (0), half and half, but more for the list that is surer
-    of its first document; across languages words keep three tenths of their weight. A list that is empty leaves its
-    weight to the other. Raises EmbeddingSetMismatch.
+    `vector` is the query's, of shape (dimension,) and unit length; None means by words alone. `also`: other ways to say
+    what is asked, see `lexical.query_weights`. Scores are fused convexly: each list's scores from its best (1) to its
+    100th (0), half and half, but more for the list that is surer of its first document; across languages words keep
+    three tenths of their weight. A list that is empty leaves its weight to the other. Raises EmbeddingSetMismatch where
+    the tenant has vectors, and no whole set of this embedder.
     """
-    wanted = None if mode == "bm25" or vector is None else HalfVector(vector)
-    terms = {} if mode == "vector" else lexical.query_vector(query)
-    dimension = 1 if vector is None else len(vector)
-    statement = sql.SQL(queries.text("search.hybrid")).format(dimension=sql.Literal(dimension))
     async with db.transaction(principal.tenant_id) as tx:
-        rows = await tx.rows_of(
-            statement,
-            admin=principal.is_admin,
-            grantees=grantees(principal),
-            collections=None if collections is None else list(collections),
-            as_of=as_of or datetime.now(UTC).date(),
-            embedder=embedder_id,
-            vector=wanted,
-            terms=list(terms),
-            weights=list(terms.values()),
-            language=language_of(query),
-            depth=DEPTH,
-            sureness=SURENESS,
-            exact_below=EXACT_BELOW,
-            limit=min(limit, 2 * DEPTH),
-            reach=_SECTION_REACH,
-        )
-    active = (rows[0]["active_embedder"], rows[0]["active_dimension"])
-    if wanted is not None and active != (None, None) and active != (embedder_id, dimension):
-        raise EmbeddingSetMismatch
-    return [_hit(rank, row) for rank, row in enumerate((r for r in rows if r["chunk_id"] is not None), start=1)]
+        asked = await _asked(tx, principal, query, vector, embedder_id, filters, mode, also)
+        lists = await _lists(tx, asked)
+        return await _hits(tx, fuse(lists, asked.language)[:limit])
+
+
+async def explain(
+    db: Database,
+    principal: Principal,
+    query: str,
+    vector: NDArray[np.float32] | None,
+    *,
+    embedder_id: str,
+    filters: Filters = Filters(),
+    limit: int = 10,
+    mode: Mode = "hybrid",
+    also: Sequence[str] = (),
+) -> Explanation:
+    """What `search` finds with the same arguments, and how it came to it. Raises EmbeddingSetMismatch."""
+    async with db.transaction(principal.tenant_id) as tx:
+        asked = await _asked(tx, principal, query, vector, embedder_id, filters, mode, also)
+        lists = await _lists(tx, asked)
+        hits = await _hits(tx, fuse(lists, asked.language)[:limit])
+        reach = await _row(tx, "search.reach", asked)
+        wanted = [found.chunk_id for found in (*lists.nearest, *lists.lexical)]
+        texts = {row["chunk_id"]: row for row in await tx.rows("search.listed", chunk_ids=wanted)}
+    names = {lexical.term_number(term): term for term in lexical.query_weights(query, also)} if asked.terms else {}
+    return Explanation(
+        hits=tuple(hits),
+        nearest=_listed(lists.nearest, texts, names),
+        lexical=_listed(lists.lexical, texts, names),
+        terms=tuple(Term(name, asked.terms[number], asked.frequencies[number]) for number, name in names.items()),
+        documents=reach["documents"],
+        chunks=reach["chunks"],
+        words=lists.words,
+        exact=lists.exact,
+    )
 
 
 def section_around(at: int, texts: Sequence[str], limit: int = SECTION_CHARACTERS) -> str:
@@ -91,7 +164,185 @@ def section_around(at: int, texts: Sequence[str], limit: int = SECTION_CHARACTER
     return "\n".join(texts[first : last + 1])
 
 
-def _hit(rank: int, row: DictRow) -> Hit:
+# --- what is asked ----------------------------------------------------------------------------------------------------
+
+
+async def _asked(
+    tx: Transaction,
+    principal: Principal,
+    query: str,
+    vector: NDArray[np.float32] | None,
+    embedder_id: str,
+    filters: Filters,
+    mode: Mode,
+    also: Sequence[str],
+) -> _Query:
+    counts = {} if mode == "vector" else lexical.query_vector(query, also)
+    scope = typed_row(
+        await tx.row(
+            "search.scope",
+            names=None if filters.collections is None else list(filters.collections),
+            admin=principal.is_admin,
+            grantees=grantees(principal),
+            terms=list(counts),
+            embedder=embedder_id,
+        )
+    )
+    if mode == "bm25" or not scope["embedded"]:
+        vector = None
+    elif vector is not None and (scope["embedder_id"], scope["dimension"]) != (embedder_id, len(vector)):
+        raise EmbeddingSetMismatch
+    frequencies = dict(zip(counts, scope["frequencies"], strict=True))
+    terms = {term: count * _idf(frequencies[term], scope["n"]) for term, count in counts.items()}
+    params = {
+        "collections": scope["collections"],
+        "documents": None if filters.documents is None else list(filters.documents),
+        "languages": None if filters.languages is None else list(filters.languages),
+        "media_types": None if filters.media_types is None else list(filters.media_types),
+        "without": list(filters.without),
+        "as_of": filters.as_of or datetime.now(UTC).date(),
+        "embedder": embedder_id,
+        "vector": None if vector is None else HalfVector(vector),
+        "words": _sparse(terms),
+        "terms": list(terms),
+        "factors": list(terms.values()),
+        "depth": DEPTH,
+    }
+    large = scope["merged_to"] > 0 and scope["n"] >= EXACT_BELOW
+    return _Query(terms, frequencies, vector, language_of(query), scope["n"], large, params)
+
+
+def _idf(chunks: int, n: int) -> float:
+    return log(1 + (n - chunks + 0.5) / (chunks + 0.5))
+
+
+def _sparse(terms: Mapping[int, float]) -> SparseVector | None:
+    # pgvector's Python type counts from 0, SQL from 1.
+    return SparseVector({term - 1: weight for term, weight in terms.items()}, lexical.DIMENSION) if terms else None
+
+
+# --- the two lists ----------------------------------------------------------------------------------------------------
+
+
+async def _lists(tx: Transaction, asked: _Query) -> _Lists:
+    left = (await _row(tx, "search.left", asked))["chunks"] if asked.indexed else 0
+    if left >= max(EXACT_BELOW, 1):
+        wanted = ceil(DEPTH * max(asked.chunks / left, 1.0))
+        for deep in (wanted, DEEPER * wanted):
+            rows = await _rows(tx, "search.indexed", asked, wanted=deep)
+            nearest, words = _split(rows)
+            short = asked.vector is not None and len(nearest) < DEPTH
+            if not short and all(row["complete"] for row in rows):
+                return _Lists(nearest, words, exact=asked.vector is None)
+    nearest, words = _split(await _rows(tx, "search.exact", asked))
+    return _Lists(nearest, words, exact=True)
+
+
+def _split(rows: Sequence[DictRow]) -> tuple[list[_Found], list[_Found]]:
+    lists: dict[str, list[_Found]] = {"nearest": [], "words": []}
+    for row in rows:
+        lists[row["list"]].append(
+            _Found(row["chunk_id"], row["document_id"], row["revision"], float(row["score"]), row["language"])
+        )
+    return lists["nearest"], lists["words"]
+
+
+@cache
+def _composed(name: str, dimension: int) -> sql.Composed:
+    """A statement with the fragments that say what a search may see."""
+    allowed = sql.SQL(queries.text("search.allowed"))
+    return sql.SQL(queries.text(name)).format(
+        allowed=allowed,
+        in_force=sql.SQL(queries.text("search.in_force")),
+        earlier=sql.SQL(queries.text("search.earlier")).format(allowed=allowed),
+        dimension=sql.Literal(dimension),
+    )
+
+
+async def _rows(tx: Transaction, name: str, asked: _Query, **more: object) -> list[DictRow]:
+    dimension = 1 if asked.vector is None else len(asked.vector)
+    return await tx.rows_of(_composed(name, dimension), **asked.params, **more)
+
+
+async def _row(tx: Transaction, name: str, asked: _Query) -> DictRow:
+    (row,) = await _rows(tx, name, asked)
+    return row
+
+
+# --- fused ------------------------------------------------------------------------------------------------------------
+
+
+def _balance(nearest: Sequence[_Found], words: Sequence[_Found]) -> float:
+    """The weight of words, 0 to 1: more for the list that is surer of its first document."""
+    if not nearest or not words:
+        return 0.0 if nearest else 1.0
+    return min(0.9, max(0.1, 0.5 + SURENESS * (_lead(words, _floor(words)) - _lead(nearest, nearest[-1].score))))
+
+
+def _lead(listed: Sequence[_Found], low: float) -> float:
+    """How far the second document stays behind the first, 0 to 1."""
+    high = listed[0].score
+    second = next((found.score for found in listed if found.document_id != listed[0].document_id), low)
+    return (high - second) / (high - low) if high > low else 0.0
+
+
+def _floor(words: Sequence[_Found]) -> float:
+    """A list shorter than the depth has met every match: the next score would have been 0."""
+    return words[-1].score if len(words) >= DEPTH else 0.0
+
+
+def _spread(listed: Sequence[_Found], low: float) -> dict[int, float]:
+    """Chunk -> its score from 0 (`low`) to 1 (the best)."""
+    span = listed[0].score - low if listed else 0.0
+    return {found.chunk_id: (found.score - low) / span if span > 0 else 1.0 for found in listed}
+
+
+def fuse(lists: _Lists, language: str) -> list[_Fused]:
+    """The chunks of both lists, best first, for a query in this language."""
+    nearest = {found.chunk_id: found for found in lists.nearest}
+    words = {found.chunk_id: found for found in lists.lexical}
+    by_vector = _spread(lists.nearest, lists.nearest[-1].score if lists.nearest else 0.0)
+    by_words = _spread(lists.lexical, _floor(lists.lexical))
+    fused = []
+    for chunk_id, found in (nearest | words).items():
+        across = found.language != language and lists.words < 1
+        weight = lists.words * (ACROSS if across else 1.0)
+        of_vector, of_words = by_vector.get(chunk_id, 0.0), by_words.get(chunk_id, 0.0)
+        scores = Scores(
+            vector=nearest[chunk_id].score if chunk_id in nearest else None,
+            bm25=words[chunk_id].score if chunk_id in words else None,
+            fused=weight * of_words + (1 - weight) * of_vector,
+            by_vector=of_vector,
+            by_words=of_words,
+        )
+        fused.append(_Fused(found, scores))
+    return sorted(fused, key=_order)
+
+
+def _order(fused: _Fused) -> tuple[float, float, float, int]:
+    """Chunks that are not in a list come after those that are."""
+    scores = fused.scores
+    vector = 2.0 if scores.vector is None else -scores.vector
+    return -scores.fused, vector, -(scores.bm25 or 0.0), fused.found.chunk_id
+
+
+# --- shown ------------------------------------------------------------------------------------------------------------
+
+
+async def _hits(tx: Transaction, fused: Sequence[_Fused]) -> list[Hit]:
+    if not fused:
+        return []
+    rows = await tx.rows(
+        "search.hits",
+        chunk_id=[one.found.chunk_id for one in fused],
+        revision=[one.found.revision for one in fused],
+        reach=_SECTION_REACH,
+    )
+    scores = {one.found.chunk_id: one.scores for one in fused}
+    return [_hit(rank, row, scores[row["chunk_id"]]) for rank, row in enumerate(rows, start=1)]
+
+
+def _hit(rank: int, row: DictRow, scores: Scores) -> Hit:
     return Hit(
         rank=rank,
         chunk_id=row["chunk_id"],
@@ -107,9 +358,30 @@ def _hit(rank: int, row: DictRow) -> Hit:
         effective_from=row["effective_from"],
         effective_to=row["effective_to"],
         updated_at=row["updated_at"],
-        scores=Scores(_number(row["vector"]), _number(row["bm25"]), float(row["score"])),
+        scores=scores,
     )
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _listed(
+    found: Sequence[_Found], texts: Mapping[int, Mapping[str, Any]], names: Mapping[int, str]
+) -> tuple[Listed, ...]:
+    return tuple(
+        Listed(
+            rank=rank,
+            chunk_id=one.chunk_id,
+            document_id=one.document_id,
+            title=row["title"],
+            heading_path=tuple(row["heading_path"]),
+            score=one.score,
+            matched=_matched(row, names),
+        )
+        for rank, one in enumerate(found, start=1)
+        if (row := texts.get(one.chunk_id)) is not None
+    )
+
+
+def _matched(row: Mapping[str, Any], names: Mapping[int, str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    held = lexical.vector(lexical.document_terms(row["text"], row["title"], row["heading_path"]))
+    return tuple(name for number, name in names.items() if number in held)

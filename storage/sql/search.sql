@@ -1,119 +1,187 @@
--- Hybrid search in one statement: what the principal may read, the best 100 by vector and by BM25 within it, fused.
--- {dimension} is the query vector's; an index over vectors of one dimension needs it written out.
+-- Hybrid search: what the principal may read (`scope`), the two lists within it, compared one by one (`exact`) or through
+-- the indexes of a large tenant (`indexed`), and the hits that were fused from them (`hits`).
+--
+-- {allowed}, {in_force} and {earlier} stand for the fragments of these names, the one place that says what a search may
+-- see. {dimension} is the query vector's: an index over vectors of one dimension needs it written out.
 
--- name: hybrid
-WITH granted AS MATERIALIZED (
-    SELECT d.id, d.revision, d.chunks, d.newest_from, d.effective_to FROM documents d
-    JOIN collections c ON c.tenant_id = d.tenant_id AND c.id = d.collection_id
-    WHERE d.tenant_id = %(tenant)s AND d.revision > 0
-      AND (%(admin)s OR EXISTS (
-          SELECT 1 FROM grants g
-          WHERE g.tenant_id = d.tenant_id AND g.collection_id = d.collection_id AND g.grantee = ANY(%(grantees)s)))
-      AND (%(collections)s::text[] IS NULL OR c.name = ANY(%(collections)s))
-), readable AS MATERIALIZED (
-    -- The revision in force: nearly always the newest, whose rows are those not retired; else it is looked for.
-    SELECT g.id, g.revision, g.chunks, true AS newest FROM granted g
-    WHERE coalesce(g.newest_from <= %(as_of)s, true) AND coalesce(g.effective_to >= %(as_of)s, true)
+-- name: allowed
+d.tenant_id = %(tenant)s AND d.revision > 0 AND d.collection_id = ANY(%(collections)s::uuid[])
+    AND (%(documents)s::uuid[] IS NULL OR d.id = ANY(%(documents)s::uuid[]))
+    AND (%(languages)s::text[] IS NULL OR d.language = ANY(%(languages)s::text[]))
+    AND (%(media_types)s::text[] IS NULL OR d.media_type = ANY(%(media_types)s::text[]))
+    AND d.id <> ALL(%(without)s::uuid[])
+
+-- name: in_force
+-- Of the newest revision, which nearly always is the one in force.
+coalesce(d.newest_from <= %(as_of)s, true) AND coalesce(d.effective_to >= %(as_of)s, true)
+
+-- name: earlier
+-- Documents whose newest revision begins later: the one that is in force instead.
+SELECT d.id, r.number AS revision, r.chunks FROM documents d CROSS JOIN LATERAL (
+    SELECT r.number, r.chunks, r.effective_to FROM revisions r
+    WHERE r.tenant_id = %(tenant)s AND r.document_id = d.id AND coalesce(r.in_force_from <= %(as_of)s, true)
+    ORDER BY r.in_force_from DESC NULLS LAST, r.number DESC LIMIT 1) r
+WHERE {allowed} AND d.newest_from > %(as_of)s AND coalesce(r.effective_to >= %(as_of)s, true)
+
+-- name: scope
+SELECT s.n, s.merged_to, a.embedder_id, a.dimension, a.indexed,
+       -- Not EXISTS, which the planner may answer by reading them all.
+       coalesce((SELECT true FROM embeddings e
+                 WHERE e.tenant_id = %(tenant)s LIMIT 1), false) AS embedded,
+       ARRAY(SELECT c.id FROM collections c
+             WHERE c.tenant_id = %(tenant)s AND (%(names)s::text[] IS NULL OR c.name = ANY(%(names)s))
+               AND (%(admin)s OR EXISTS (
+                   SELECT 1 FROM grants g
+                   WHERE g.tenant_id = %(tenant)s AND g.collection_id = c.id AND g.grantee = ANY(%(grantees)s))))
+           AS collections,
+       -- A term that only older revisions hold is in no count.
+       ARRAY(SELECT coalesce(t.df, 0) FROM unnest(%(terms)s::int[]) WITH ORDINALITY AS u (term, place)
+             LEFT JOIN lex_term t ON t.tenant_id = %(tenant)s AND t.term = u.term ORDER BY u.place) AS frequencies
+FROM lex_stat s
+-- A set that is being filled would hide what it lacks.
+LEFT JOIN embedding_sets a ON a.tenant_id = %(tenant)s AND a.embedder_id = %(embedder)s AND (a.active OR a.filled)
+WHERE s.tenant_id = %(tenant)s
+
+-- name: left
+-- About how many chunks are left; and for what follows in this transaction, that the indexes are to be used.
+SELECT CASE WHEN %(documents)s::uuid[] IS NULL AND %(languages)s::text[] IS NULL AND %(media_types)s::text[] IS NULL
+            THEN (SELECT coalesce(sum(bit_count(m.live)), 0) FROM lex_mask m
+                  WHERE m.tenant_id = %(tenant)s AND m.collection_id = ANY(%(collections)s::uuid[]))
+            ELSE (SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {allowed}) END::integer AS chunks,
+       set_config('enable_seqscan', 'off', true)
+
+-- name: reach
+SELECT count(*) AS documents, coalesce(sum(x.chunks), 0)::integer AS chunks FROM (
+    SELECT d.chunks FROM documents d WHERE {allowed} AND {in_force}
     UNION ALL
-    SELECT g.id, r.number, r.chunks, false FROM granted g CROSS JOIN LATERAL (
-        SELECT r.number, r.chunks, r.effective_to FROM revisions r
-        WHERE r.tenant_id = %(tenant)s AND r.document_id = g.id AND coalesce(r.in_force_from <= %(as_of)s, true)
-        ORDER BY r.in_force_from DESC NULLS LAST, r.number DESC LIMIT 1) r
-    WHERE g.newest_from > %(as_of)s AND coalesce(r.effective_to >= %(as_of)s, true)
+    SELECT e.chunks FROM ({earlier}) e) x
+
+-- name: exact
+WITH readable AS MATERIALIZED (
+    SELECT d.id, d.revision, true AS newest FROM documents d WHERE {allowed} AND {in_force}
+    UNION ALL
+    SELECT e.id, e.revision, false FROM ({earlier}) e
 ), older AS MATERIALIZED (
-    SELECT p.chunk_id FROM readable r
+    SELECT p.chunk_id, r.revision FROM readable r
     JOIN placements p ON p.tenant_id = %(tenant)s AND p.document_id = r.id AND p.revision = r.revision
     WHERE NOT r.newest
-), active AS MATERIALIZED (
-    SELECT s.embedder_id, s.dimension,
-           s.embedder_id = %(embedder)s AND s.dimension = {dimension} AND %(vector)s::halfvec IS NOT NULL AS comparable,
-           -- A filter that leaves few chunks makes an index miss most of them: scan those exactly.
-           NOT s.indexed OR (SELECT coalesce(sum(r.chunks), 0) FROM readable r) < %(exact_below)s AS exact
-    FROM embedding_sets s
-    -- Not EXISTS, which the planner may answer by reading them all.
-    WHERE s.tenant_id = %(tenant)s AND s.active AND (
-        SELECT true FROM embeddings e WHERE e.tenant_id = %(tenant)s AND e.embedder_id = s.embedder_id LIMIT 1)
-), query AS MATERIALIZED (
-    -- A term that only older revisions hold is in no count.
-    SELECT ('{{' || string_agg(u.term || ':' || (u.weight * ln(1 + (s.n - k.df + 0.5) / (k.df + 0.5)))::real, ','
-                             ORDER BY u.term) || '}}/1000000000')::sparsevec AS w
-    FROM unnest(%(terms)s::int[], %(weights)s::float8[]) AS u (term, weight)
-    LEFT JOIN lex_term t ON t.tenant_id = %(tenant)s AND t.term = u.term
-    CROSS JOIN LATERAL (SELECT coalesce(t.df, 0) AS df) k
-    JOIN lex_stat s ON s.tenant_id = %(tenant)s
-), lexical AS MATERIALIZED (
-    SELECT x.chunk_id, x.document_id, x.score FROM (
-        SELECT l.chunk_id, l.document_id, -(l.w <#> (SELECT q.w FROM query q)) AS score FROM lex_doc l
-        WHERE l.tenant_id = %(tenant)s
-          AND (NOT l.retired AND l.document_id IN (SELECT r.id FROM readable r WHERE r.newest)
-               OR l.chunk_id IN (SELECT o.chunk_id FROM older o)) IS TRUE
-          AND (SELECT q.w FROM query q) IS NOT NULL
+), words AS MATERIALIZED (
+    SELECT x.chunk_id, x.document_id, x.revision, x.score FROM (
+        SELECT l.chunk_id, l.document_id, r.revision, -(l.w <#> %(words)s::sparsevec) AS score
+        FROM readable r CROSS JOIN LATERAL (
+            SELECT l.chunk_id, l.document_id, l.w FROM lex_doc l
+            WHERE l.tenant_id = %(tenant)s AND l.document_id = r.id AND NOT l.retired OFFSET 0) l
+        WHERE r.newest AND %(words)s::sparsevec IS NOT NULL
+        UNION ALL
+        SELECT l.chunk_id, l.document_id, o.revision, -(l.w <#> %(words)s::sparsevec) FROM older o
+        JOIN lex_doc l ON l.tenant_id = %(tenant)s AND l.chunk_id = o.chunk_id
         OFFSET 0) x
     WHERE x.score > 0 ORDER BY x.score DESC, x.chunk_id LIMIT %(depth)s
 ), nearest AS MATERIALIZED (
-    -- `+ 0` keeps the planner from the index; `IS TRUE` keeps the filter a hash probe, so that the index keeps its order.
-    (SELECT e.chunk_id, e.document_id, -((e.v <#> %(vector)s::halfvec) + 0) AS score FROM embeddings e
-     WHERE e.tenant_id = %(tenant)s AND e.embedder_id = %(embedder)s
-       AND (NOT e.retired AND e.document_id IN (SELECT r.id FROM readable r WHERE r.newest)
-            OR e.chunk_id IN (SELECT o.chunk_id FROM older o)) IS TRUE
-       AND (SELECT a.comparable AND a.exact FROM active a)
-     ORDER BY (e.v <#> %(vector)s::halfvec) + 0, e.chunk_id LIMIT %(depth)s)
-    UNION ALL
-    (SELECT e.chunk_id, e.document_id, -(e.v::halfvec({dimension}) <#> %(vector)s::halfvec({dimension})) AS score
-     FROM embeddings e
-     WHERE e.tenant_id = %(tenant)s AND e.embedder_id = %(embedder)s
-       AND (NOT e.retired AND e.document_id IN (SELECT r.id FROM readable r WHERE r.newest)
-            OR e.chunk_id IN (SELECT o.chunk_id FROM older o)) IS TRUE
-       AND (SELECT a.comparable AND NOT a.exact FROM active a)
-     ORDER BY e.v::halfvec({dimension}) <#> %(vector)s::halfvec({dimension}) LIMIT %(depth)s)
-), lexical_range AS (
-    -- A list shorter than the depth has met every match: the next score would have been 0.
-    SELECT max(score) AS high, CASE WHEN count(*) < %(depth)s THEN 0 ELSE min(score) END AS low,
-           (SELECT max(l.score) FROM lexical l GROUP BY l.document_id ORDER BY 1 DESC OFFSET 1 LIMIT 1) AS second
-    FROM lexical
-), nearest_range AS (
-    SELECT max(score) AS high, min(score) AS low,
-           (SELECT max(n.score) FROM nearest n GROUP BY n.document_id ORDER BY 1 DESC OFFSET 1 LIMIT 1) AS second
-    FROM nearest
-), balance AS (
-    -- The list that is surer of its first document (how far the second stays behind, 0 to 1) weighs more.
-    SELECT CASE WHEN v.high IS NULL THEN 1 WHEN l.high IS NULL THEN 0
-                ELSE least(0.9, greatest(0.1, 0.5 + %(sureness)s
-                    * (coalesce((l.high - coalesce(l.second, l.low)) / nullif(l.high - l.low, 0), 0)
-                       - coalesce((v.high - coalesce(v.second, v.low)) / nullif(v.high - v.low, 0), 0)))) END AS words
-    FROM lexical_range l CROSS JOIN nearest_range v
-), fused AS (
-    SELECT chunk_id, v.score AS vector, l.score AS bm25,
-           CASE WHEN v.score IS NULL THEN 0 WHEN vr.high > vr.low THEN (v.score - vr.low) / (vr.high - vr.low) ELSE 1 END
-               AS by_vector,
-           CASE WHEN l.score IS NULL THEN 0 WHEN lr.high > lr.low THEN (l.score - lr.low) / (lr.high - lr.low) ELSE 1 END
-               AS by_words
-    FROM nearest v FULL JOIN lexical l USING (chunk_id)
-    CROSS JOIN lexical_range lr CROSS JOIN nearest_range vr
-), ranked AS (
-    SELECT f.chunk_id, f.vector, f.bm25, c.document_id, c.text, c.heading_path, c.kind,
-           guarded.weight * f.by_words + (1 - guarded.weight) * f.by_vector AS score
-    FROM fused f
-    JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = f.chunk_id
-    -- Across languages words say little: they keep three tenths of their weight, the vector takes the rest.
-    CROSS JOIN LATERAL (SELECT CASE WHEN b.words < 1 AND c.language <> %(language)s THEN 0.3 * b.words
-                                    ELSE b.words END AS weight FROM balance b) guarded
-    ORDER BY score DESC, f.vector DESC NULLS LAST, f.bm25 DESC NULLS LAST, f.chunk_id
-    LIMIT %(limit)s
+    -- `+ 0` keeps the planner from an index, which would miss most of few.
+    SELECT x.chunk_id, x.document_id, x.revision, -x.distance AS score FROM (
+        SELECT e.chunk_id, e.document_id, r.revision, (e.v <#> %(vector)s::halfvec) + 0 AS distance
+        FROM readable r CROSS JOIN LATERAL (
+            SELECT e.chunk_id, e.document_id, e.v FROM embeddings e
+            WHERE e.tenant_id = %(tenant)s AND e.embedder_id = %(embedder)s AND e.document_id = r.id AND NOT e.retired
+            OFFSET 0) e
+        WHERE r.newest AND %(vector)s::halfvec IS NOT NULL
+        UNION ALL
+        SELECT e.chunk_id, e.document_id, o.revision, (e.v <#> %(vector)s::halfvec) + 0 FROM older o
+        JOIN embeddings e ON e.tenant_id = %(tenant)s AND e.embedder_id = %(embedder)s AND e.chunk_id = o.chunk_id
+        WHERE %(vector)s::halfvec IS NOT NULL) x
+    ORDER BY x.distance, x.chunk_id LIMIT %(depth)s
 )
-SELECT a.embedder_id AS active_embedder, a.dimension AS active_dimension, r.*, p.ordinal, p.page, v.title, d.path,
-       v.effective_from, v.effective_to, d.updated_at, d.collection, s.ordinals, s.texts
-FROM (SELECT 1) one
-LEFT JOIN active a ON true
-LEFT JOIN ranked r ON true
-LEFT JOIN shelf d ON d.tenant_id = %(tenant)s AND d.id = r.document_id
-LEFT JOIN readable i ON i.id = r.document_id
-LEFT JOIN revisions v ON v.tenant_id = %(tenant)s AND v.document_id = r.document_id AND v.number = i.revision
-LEFT JOIN placements p ON p.tenant_id = %(tenant)s AND p.chunk_id = r.chunk_id AND p.revision = i.revision
-LEFT JOIN LATERAL (
+SELECT x.list, x.chunk_id, x.document_id, x.revision, x.score, c.language, true AS complete
+FROM (SELECT 'words' AS list, w.* FROM words w UNION ALL SELECT 'nearest', n.* FROM nearest n) x
+JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = x.chunk_id
+ORDER BY x.list, x.score DESC, x.chunk_id
+
+-- name: indexed
+WITH older AS MATERIALIZED (
+    SELECT p.chunk_id, e.revision FROM ({earlier}) e
+    JOIN placements p ON p.tenant_id = %(tenant)s AND p.document_id = e.id AND p.revision = e.revision
+), likely AS MATERIALIZED (
+    -- Whatever holds a rare term, and the tail.
+    SELECT unnest(p.chunks) AS chunk_id FROM lex_posting p
+    WHERE p.tenant_id = %(tenant)s AND p.term = ANY(%(terms)s::int[])
+    UNION
+    SELECT l.chunk_id FROM lex_stat s JOIN lex_doc l ON l.tenant_id = %(tenant)s AND l.chunk_id >= s.merged_to
+    WHERE s.tenant_id = %(tenant)s
+    UNION
+    SELECT unnest(s.strays) FROM lex_stat s WHERE s.tenant_id = %(tenant)s
+), few AS MATERIALIZED (
+    SELECT x.chunk_id, x.document_id, x.score, f.revision FROM (
+        SELECT y.* FROM (
+            SELECT l.chunk_id, l.document_id, -(l.w <#> %(words)s::sparsevec) AS score FROM likely i CROSS JOIN LATERAL (
+                SELECT l.chunk_id, l.document_id, l.w FROM lex_doc l
+                WHERE l.tenant_id = %(tenant)s AND l.chunk_id = i.chunk_id AND NOT l.retired OFFSET 0) l
+            OFFSET 0) y
+        WHERE y.score > 0 ORDER BY y.score DESC, y.chunk_id OFFSET 0) x
+    CROSS JOIN LATERAL (SELECT d.revision FROM documents d
+                        WHERE d.id = x.document_id AND {allowed} AND {in_force} OFFSET 0) f
+    LIMIT %(depth)s
+), dense AS MATERIALIZED (
+    SELECT k.chunk_id, k.level FROM lex_dense(%(tenant)s, %(terms)s::int[], %(factors)s::real[], %(collections)s::uuid[],
+        %(wanted)s, (SELECT CASE WHEN count(*) < %(depth)s THEN 0 ELSE min(f.score) END FROM few f)::real) k
+), words AS MATERIALIZED (
+    SELECT x.chunk_id, x.document_id, x.revision, x.score FROM (
+        SELECT f.chunk_id, f.document_id, f.revision, f.score FROM few f
+        UNION
+        SELECT l.chunk_id, l.document_id, f.revision, -(l.w <#> %(words)s::sparsevec) FROM dense k
+        CROSS JOIN LATERAL (SELECT l.chunk_id, l.document_id, l.w FROM lex_doc l
+                            WHERE l.tenant_id = %(tenant)s AND l.chunk_id = k.chunk_id AND NOT l.retired OFFSET 0) l
+        CROSS JOIN LATERAL (SELECT d.revision FROM documents d
+                            WHERE d.id = l.document_id AND {allowed} AND {in_force} OFFSET 0) f
+        UNION
+        SELECT l.chunk_id, l.document_id, o.revision, -(l.w <#> %(words)s::sparsevec) FROM older o
+        JOIN lex_doc l ON l.tenant_id = %(tenant)s AND l.chunk_id = o.chunk_id
+        OFFSET 0) x
+    WHERE x.score > 0 ORDER BY x.score DESC, x.chunk_id LIMIT %(depth)s
+), nearest AS MATERIALIZED (
+    SELECT x.chunk_id, x.document_id, x.revision, x.score FROM (
+        -- A sub-select `IS TRUE` stays a test of each row, so that the index keeps its order.
+        (SELECT e.chunk_id, e.document_id, NULL::integer AS revision,
+                -(e.v::halfvec({dimension}) <#> %(vector)s::halfvec({dimension})) AS score
+         FROM embeddings e
+         WHERE e.tenant_id = %(tenant)s AND e.embedder_id = %(embedder)s AND NOT e.retired
+           AND %(vector)s::halfvec IS NOT NULL
+           AND (SELECT true FROM documents d WHERE d.id = e.document_id AND {allowed} AND {in_force}) IS TRUE
+         ORDER BY e.v::halfvec({dimension}) <#> %(vector)s::halfvec({dimension}) LIMIT %(depth)s)
+        UNION ALL
+        SELECT e.chunk_id, e.document_id, o.revision, -(e.v <#> %(vector)s::halfvec) FROM older o
+        JOIN embeddings e ON e.tenant_id = %(tenant)s AND e.embedder_id = %(embedder)s AND e.chunk_id = o.chunk_id
+        WHERE %(vector)s::halfvec IS NOT NULL) x
+    ORDER BY x.score DESC, x.chunk_id LIMIT %(depth)s
+), complete AS MATERIALIZED (
+    -- Whether no chunk below the level could be in the list: the list is full above it, or there is none below.
+    SELECT coalesce(k.level <= 0 OR (SELECT count(*) FROM words w WHERE w.score >= k.level) >= %(depth)s, true) AS words
+    FROM (SELECT max(k.level) AS level FROM dense k) k
+)
+SELECT x.list, x.chunk_id, x.document_id, coalesce(x.revision, d.revision) AS revision, x.score, c.language,
+       (SELECT k.words FROM complete k) AS complete
+FROM (SELECT 'words' AS list, w.* FROM words w UNION ALL SELECT 'nearest', n.* FROM nearest n) x
+-- OFFSET 0: a look-up for each, where a join would read all of a large tenant's documents.
+CROSS JOIN LATERAL (SELECT d.revision FROM documents d
+                    WHERE d.tenant_id = %(tenant)s AND d.id = x.document_id OFFSET 0) d
+JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = x.chunk_id
+ORDER BY x.list, x.score DESC, x.chunk_id
+
+-- name: hits
+SELECT u.chunk_id, c.document_id, c.text, c.heading_path, c.kind, p.ordinal, p.page, v.title, d.path, v.effective_from,
+       v.effective_to, d.updated_at, d.collection, s.ordinals, s.texts
+FROM unnest(%(chunk_id)s::int[], %(revision)s::int[]) WITH ORDINALITY AS u (chunk_id, revision, place)
+JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = u.chunk_id
+JOIN shelf d ON d.tenant_id = %(tenant)s AND d.id = c.document_id
+JOIN revisions v ON v.tenant_id = %(tenant)s AND v.document_id = c.document_id AND v.number = u.revision
+JOIN placements p ON p.tenant_id = %(tenant)s AND p.chunk_id = u.chunk_id AND p.revision = u.revision
+CROSS JOIN LATERAL (
     SELECT array_agg(n.ordinal ORDER BY n.ordinal) AS ordinals, array_agg(c.text ORDER BY n.ordinal) AS texts
     FROM placements n JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = n.chunk_id AND NOT c.quarantined
-    WHERE n.tenant_id = %(tenant)s AND n.document_id = r.document_id AND n.revision = i.revision
-      AND n.section = p.section AND n.ordinal BETWEEN p.ordinal - %(reach)s AND p.ordinal + %(reach)s
-) s ON true
-ORDER BY r.score DESC, r.vector DESC NULLS LAST, r.bm25 DESC NULLS LAST, r.chunk_id
+    WHERE n.tenant_id = %(tenant)s AND n.document_id = d.id AND n.revision = u.revision
+      AND n.section = p.section AND n.ordinal BETWEEN p.ordinal - %(reach)s AND p.ordinal + %(reach)s) s
+ORDER BY u.place
+
+-- name: listed
+SELECT c.chunk_id, c.document_id, c.title, c.heading_path, c.text FROM chunks c
+WHERE c.tenant_id = %(tenant)s AND c.chunk_id = ANY(%(chunk_ids)s::int[])

@@ -17,7 +17,7 @@ from core.records import Document, DocumentState, Principal, Searchable, Tenant
 from inference.interfaces import Vectors
 from ingest.pipeline import Ingestor
 from ingest.queue import Queue
-from storage import documents, search, users
+from storage import documents, merging, search, users
 from tests.conftest import DatabaseUnderTest
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.reader import LineReader, inside
@@ -130,6 +130,24 @@ async def test_a_worker_begins_with_what_was_left_behind(
     async with Worker(place.runtime).working():
         await place.ready(here_left)
         await there.ready(there_left)
+
+
+async def test_words_of_a_large_tenant_are_merged(
+    place: Place, embedder: Embedder, fresh: DatabaseUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert merging.merge.__kwdefaults__ is not None
+    for limit in ("start", "tail"):
+        monkeypatch.setitem(merging.merge.__kwdefaults__, limit, 1)
+    embedder.go.set()
+    document = await place.upload("a.txt", "A note.")
+    await place.runtime.ingestor.process(place.tenant.id, document.id)
+
+    async def is_merged() -> bool:
+        with psycopg.connect(fresh.owner_dsn, options=f"-c intramuros.tenant={place.tenant.id}") as connection:
+            return connection.execute("SELECT 1 FROM intramuros.lex_span").fetchone() is not None
+
+    async with Worker(place.runtime).working():
+        await until(is_merged)
 
 
 async def test_two_workers_share_the_work_and_do_nothing_twice(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import EmbeddingSetMismatch
-from core.records import Hit, Principal, Tenant
+from core.records import Filters, Hit, Principal, Tenant
 from storage import collections, documents, search, users
 from storage.database import Database
 from tests.integration.storage.filling import DIMENSION, EMBEDDER, fill, random_units, unit
@@ -132,6 +132,7 @@ async def test_nothing_is_found_where_nothing_is(database: Database, tenant: Ten
     assert await find(database, principal, "leave", vector=unit(1)) == []
 
 
+@pytest.mark.threat(55)
 async def test_an_employee_finds_what_is_granted_to_him(
     database: Database, tenant: Tenant, principal: Principal, admin: Principal
 ) -> None:
@@ -158,9 +159,9 @@ async def test_named_collections_narrow_and_never_widen(
     await fill(database, tenant.id, "b.md", ["leave b"], collection="two")
     hidden = await fill(database, tenant.id, "c.md", ["leave c"], collection="three")
     await collections.revoke(database, tenant.id, hidden.collection_id, "everyone")
-    assert texts(await find(database, principal, "leave", collections=["two", "three"])) == ["leave b"]
-    assert await find(database, principal, "leave", collections=[]) == []
-    assert len(await find(database, principal, "leave", collections=None)) == 2
+    assert texts(await find(database, principal, "leave", filters=Filters(("two", "three")))) == ["leave b"]
+    assert await find(database, principal, "leave", filters=Filters(())) == []
+    assert len(await find(database, principal, "leave", filters=Filters(None))) == 2
 
 
 async def test_only_what_is_in_force_is_found(database: Database, tenant: Tenant, principal: Principal) -> None:
@@ -170,10 +171,11 @@ async def test_only_what_is_in_force_is_found(database: Database, tenant: Tenant
     )
     await fill(database, tenant.id, "next.md", ["leave 30"], effective_from=date(2100, 1, 1))
     assert texts(await find(database, principal, "leave")) == ["leave 25"]
-    assert texts(await find(database, principal, "leave", as_of=date(2024, 12, 31))) == ["leave 20"]
-    assert texts(await find(database, principal, "leave", as_of=date(2100, 1, 1))) == ["leave 30"]
+    assert texts(await find(database, principal, "leave", filters=Filters(as_of=date(2024, 12, 31)))) == ["leave 20"]
+    assert texts(await find(database, principal, "leave", filters=Filters(as_of=date(2100, 1, 1)))) == ["leave 30"]
 
 
+@pytest.mark.threat(48)
 async def test_other_tenants_change_neither_hits_nor_scores(
     database: Database, tenant: Tenant, other_tenant: Tenant, principal: Principal
 ) -> None:
@@ -190,21 +192,53 @@ async def test_other_tenants_change_neither_hits_nor_scores(
     assert [int(hit.text.split()[-1]) for hit in by_vector] == order
 
 
-async def test_the_index_answers_as_the_exact_scan_does(
-    database: Database, tenant: Tenant, principal: Principal, monkeypatch: pytest.MonkeyPatch
+async def test_an_index_is_made_once_and_where_it_pays(database: Database, tenant: Tenant) -> None:
+    await fill(database, tenant.id, "a.md", [f"text {i}" for i in range(30)])
+    assert not await documents.ensure_index(database, tenant.id, threshold=100)
+    assert await documents.ensure_index(database, tenant.id, threshold=30)
+    assert not await documents.ensure_index(database, tenant.id, threshold=30)
+
+
+async def test_an_explanation_says_how_hits_were_found(
+    database: Database, tenant: Tenant, principal: Principal, admin: Principal
 ) -> None:
-    await fill(database, tenant.id, "a.md", [f"text {i}" for i in range(300)], vectors=random_units(300, seed=1))
-    await fill(database, tenant.id, "b.md", ["rare"], collection="small", vectors=random_units(1, seed=2))
-    exact = await find(database, principal, "", vector=unit(1), mode="vector")
-    assert not await documents.ensure_index(database, tenant.id, threshold=1000)
-    assert await documents.ensure_index(database, tenant.id, threshold=300)
-    assert not await documents.ensure_index(database, tenant.id, threshold=300)
-    monkeypatch.setattr(search, "EXACT_BELOW", 0)
-    indexed = await find(database, principal, "", vector=unit(1), mode="vector")
-    assert [hit.chunk_id for hit in indexed] == [hit.chunk_id for hit in exact]
-    assert texts(await find(database, principal, "", vector=unit(1), mode="vector", collections=["small"])) == ["rare"]
+    vectors = np.stack([unit(1), unit(1, 1), unit(0, 1)])
+    texts = ["annual leave", "leave", "nothing"]
+    await fill(database, tenant.id, "a.md", texts, title="T", headings=["H"], vectors=vectors)
+    hidden = await fill(database, tenant.id, "b.md", ["leave leave"], collection="board")
+    await collections.revoke(database, tenant.id, hidden.collection_id, "everyone")
+    asked = {"embedder_id": EMBEDDER, "limit": 2, "also": ["nothing"]}
+    found = await search.explain(database, principal, "What is annual leave?", unit(1), **asked)  # type: ignore[arg-type]
+    hits = await search.search(database, principal, "What is annual leave?", unit(1), **asked)  # type: ignore[arg-type]
+    assert list(found.hits) == hits
+    assert [hit.text for hit in hits] == ["annual leave", "leave"]
+    assert [one.rank for one in found.nearest] == [1, 2, 3]
+    assert [one.matched for one in found.lexical] == [("annual", "leav", "annual leav"), ("noth",), ("leav",)]
+    assert (found.lexical[0].title, found.lexical[0].heading_path) == ("T", ("H",))
+    assert {term.text: term.chunks for term in found.terms} == {"annual": 1, "leav": 3, "annual leav": 1, "noth": 1}
+    by_name = {term.text: term.weight for term in found.terms}
+    assert by_name["leav"] < by_name["noth"] < by_name["annual"]
+    assert (found.documents, found.chunks, found.exact) == (1, 3, True)
+    assert 0 < found.words < 1
+    first = found.hits[0].scores
+    assert (first.by_vector, first.by_words) == (1.0, 1.0)
+    assert first.fused == pytest.approx(found.words * first.by_words + (1 - found.words) * first.by_vector)
+    by_words = await search.explain(database, admin, "leave", None, embedder_id=EMBEDDER)
+    assert (by_words.documents, by_words.chunks, by_words.words, by_words.nearest) == (2, 4, 1.0, ())
 
 
+async def test_documents_languages_and_types_narrow(database: Database, tenant: Tenant, principal: Principal) -> None:
+    english = await fill(database, tenant.id, "a.md", ["leave HR-12"])
+    await fill(database, tenant.id, "b.md", ["用表格 HR-12 申请休假"])
+    for filters, wanted in (
+        (Filters(documents=(english.id,)), ["leave HR-12"]), (Filters(documents=()), []),
+        (Filters(languages=("zh",)), ["用表格 HR-12 申请休假"]), (Filters(languages=("en",)), ["leave HR-12"]),
+        (Filters(media_types=("text/plain",)), []), (Filters(languages=("zh",), documents=(english.id,)), []),
+    ):  # fmt: skip
+        assert texts(await find(database, principal, "HR-12", vector=unit(1), filters=filters)) == wanted
+
+
+@pytest.mark.threat(106)
 async def test_vectors_of_another_model_are_not_compared(
     database: Database, tenant: Tenant, principal: Principal
 ) -> None:
@@ -225,6 +259,7 @@ async def test_a_hit_carries_its_section_and_document(database: Database, tenant
     assert (hit.title, hit.path, hit.heading_path, hit.collection) == ("T", "a.md", ("H", "I"), "handbook")
 
 
+@pytest.mark.threat(53)
 async def test_a_deleted_document_is_found_no_more(
     database: Database, tenant: Tenant, principal: Principal, admin: Principal
 ) -> None:
