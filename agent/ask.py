@@ -14,12 +14,13 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from agent.graph import GRAPH_STEPS, build
 from agent.metered import MeteredChat
+from agent.retrieval import Retrieval
 from agent.routing import Mode
 from agent.run import Retriever, Run
 from agent.state import State
 from agent.words import say
 from core.errors import IntramurosError, StorageError
-from core.records import Answer, Answered, Event, Failed, Outcome, Principal, Refused
+from core.records import Answer, Answered, Event, Failed, Filters, Outcome, Principal, Refused
 from core.settings import Settings
 from core.text import language_of
 from inference.select import Models
@@ -38,7 +39,8 @@ class Agent:
 
     def __init__(self, db: Database, models: Models, policy: Policy, settings: Settings) -> None:
         self._db = db
-        self._models = models
+        self._chat = models.chat
+        self._retrieval = Retrieval(db, models.embedder, models.reranker)
         self._policy = policy
         self._settings = settings
 
@@ -66,7 +68,8 @@ class Agent:
                 if session_id is not None:
                     await sessions.get(self._db, principal, session_id)
                     await stack.enter_async_context(sessions.running(self._db, principal, session_id))
-                retriever = Retriever(self._db, self._models.embedder, principal, collections, as_of)
+                filters = Filters(None if collections is None else tuple(collections), as_of=as_of)
+                retriever = Retriever(self._db, self._retrieval, principal, filters)
                 run = self._run(question, mode, retriever)
                 events = self._events(principal, run, session_id)
                 async for event in await stack.enter_async_context(aclosing(events)):
@@ -87,7 +90,7 @@ class Agent:
             language=language_of(question),
             settings=self._settings,
             policy=self._policy,
-            chat=MeteredChat(self._models.chat, self._settings.ask_timeout),
+            chat=MeteredChat(self._chat, self._settings.ask_timeout),
             retriever=retriever,
         )
 

@@ -4,23 +4,21 @@ Everything here lives for one question and is never stored; what a session remem
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Final, Literal
 
 from agent.answering import Answering
 from agent.citations import Evidence, Numbering
 from agent.metered import MeteredChat
+from agent.retrieval import Retrieval
 from agent.routing import Mode
-from core.records import Answer, Hit, Language, Principal
+from core.records import Answer, Filters, Hit, Language, Principal
 from core.settings import Settings
-from inference.interfaces import Embedder
 from policy.egress import Policy
-from storage import documents
+from storage import audit, documents
 from storage.database import Database
-from storage.search import search
 
 # Hits of one search that are kept as evidence, and of the first one that are shown while the model reads.
 SEARCH_LIMIT: Final = 8
@@ -30,43 +28,26 @@ Limit = Literal["out_of_time", "out_of_calls", "model_stopped"]
 
 
 class Retriever:
-    """Searches and reads for one principal in the collections asked about; each call has its own connection.
+    """Searches and reads for one principal in what the question is narrowed to; each call has its own connection."""
 
-    With `as_of` it searches in what was in force on that day.
-    """
-
-    def __init__(
-        self,
-        db: Database,
-        embedder: Embedder,
-        principal: Principal,
-        collections: Sequence[str] | None,
-        as_of: date | None = None,
-    ) -> None:
+    def __init__(self, db: Database, retrieval: Retrieval, principal: Principal, filters: Filters) -> None:
         self._db = db
-        self._embedder = embedder
+        self._retrieval = retrieval
         self._principal = principal
-        self._collections = collections
-        self._as_of = as_of
+        self._filters = filters
 
     async def find(self, query: str) -> list[Hit]:
         """The best hits for a query, best first."""
-        vector = await self._embedder.embed_query(query)
-        return await search(
-            self._db,
-            self._principal,
-            query,
-            vector,
-            embedder_id=self._embedder.id,
-            collections=self._collections,
-            limit=SEARCH_LIMIT,
-            as_of=self._as_of,
-        )
+        return await self._retrieval.find(self._principal, query, filters=self._filters, limit=SEARCH_LIMIT)
 
     async def read(self, hit: Hit) -> str:
         """A hit's text in its context, rights checked anew. Raises NotFound."""
         passage = await documents.passage(self._db, self._principal, hit.document_id, hit.chunk_id)
         return "\n".join(filter(None, (passage.before, passage.text, passage.after)))
+
+    async def note_refusal(self) -> None:
+        """Put into the audit log that a tool was refused. Raises StorageError."""
+        await audit.record(self._db, self._principal.tenant_id, self._principal.user_id, "tool.refused")
 
 
 @dataclass(slots=True)

@@ -129,6 +129,8 @@ class Steering(AgentMiddleware[Any, Any, Any]):
             check_tool(self._run.policy, call["name"], self._offered)
             return await handler(request)
         except ToolDenied as denied:
+            # Where it cannot be noted the run fails: nothing is refused behind an auditor's back.
+            await self._run.retriever.note_refusal()
             text = denied.message
         except IntramurosError as error:
             logger.warning("tool failed", extra={"tool": call["name"], "code": error.code})

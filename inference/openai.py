@@ -30,7 +30,7 @@ from policy.egress import Policy, check_url
 from policy.transport import async_client_options, client_options
 
 CAPABLE_BILLIONS = 3.0  # parameters from which a model may answer over several passages
-_NO_KEY = "none"  # the client insists on a key
+NO_KEY = "none"  # the client insists on a key
 _PARAMETERS = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)\s?b(?![a-z])", re.IGNORECASE)
 _TOO_LONG = re.compile(r"exceed_context_size|context[_ ]length|maximum context|context size", re.IGNORECASE)
 _BATCH = 32  # texts in one embedding request
@@ -222,7 +222,7 @@ def base_url(settings: Settings) -> str:
 
 def api_key(settings: Settings) -> str:
     """The server's key, a placeholder when it wants none."""
-    return settings.openai_api_key.get_secret_value() if settings.openai_api_key else _NO_KEY
+    return settings.openai_api_key.get_secret_value() if settings.openai_api_key else NO_KEY
 
 
 def billions_in(name: str) -> float | None:

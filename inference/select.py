@@ -6,14 +6,24 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Literal
 
-from core.errors import InferenceError, IntramurosError, MissingExtra, ModelMissing, ModelRefused, ModelUnavailable
+from core.errors import (
+    InferenceError,
+    IntramurosError,
+    InvalidRequest,
+    MissingExtra,
+    ModelMissing,
+    ModelRefused,
+    ModelUnavailable,
+)
 from core.settings import Settings, variable
 from inference import fetch, openai
 from inference.chat import LangChat
 from inference.e5 import E5Embedder
 from inference.embedded import EmbeddedProvider
-from inference.interfaces import ChatModel, Embedder
+from inference.interfaces import ChatModel, Embedder, Reranker, TokenEmbedder
+from inference.late import LateInteraction
 from inference.ollama import OllamaEmbedder, OllamaModel, OllamaProvider, OllamaServer
+from inference.rerank_server import RerankServer
 from policy.egress import Policy
 
 # Embedding models of Ollama that know Chinese and English, best first. Others are used only when they are named.
@@ -28,6 +38,7 @@ class Models:
 
     chat: ChatModel
     embedder: Embedder
+    reranker: Reranker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +75,45 @@ async def open_chat(settings: Settings, policy: Policy) -> ChatModel:
     return await _open_chat(settings, policy, choice)
 
 
+def embedding_by(settings: Settings, model: str) -> Settings:
+    """Settings that name this embedder: `embedded`, `ollama:NAME`, or `openai:NAME` on the server of `openai_url`.
+
+    Raises InvalidRequest for anything else.
+    """
+    provider, _, name = model.partition(":")
+    if (provider == "embedded") == bool(name) or provider not in ("embedded", "ollama", "openai"):
+        raise InvalidRequest(f"'{model}' names no embedder. Write embedded, ollama:NAME or openai:NAME.")
+    return settings.model_copy(update={"embed_provider": provider, "embed_model": name or None})
+
+
+def model_of(embedder_id: str) -> str | None:
+    """How `embedding_by` is told of the embedder of this id; None for one that no provider gives."""
+    provider, _, name = embedder_id.partition(":")
+    if provider == "ollama":
+        return f"{provider}:{name.rpartition(':')[0]}"
+    return {"embedded": provider, "openai": embedder_id}.get(provider)
+
+
 async def open_embedder(settings: Settings, policy: Policy) -> Embedder:
     """Choose and open the embedder. Errors: as `open_chat`."""
     choice = await _embedder(settings, policy, await _look(settings, policy))
     if choice.fault is not None:
         raise choice.fault
     return await _open_embedder(settings, policy, choice)
+
+
+def open_reranker(settings: Settings, policy: Policy, embedder: Embedder) -> Reranker | None:
+    """What settings ask for; None where nothing reranks. Raises ModelMissing, ModelRefused."""
+    if settings.reranker == "server" or (settings.reranker == "auto" and settings.rerank_url):
+        return RerankServer(settings, policy)
+    if settings.reranker == "off":
+        return None
+    if isinstance(embedder, TokenEmbedder):
+        return LateInteraction(embedder, settings.rerank_cache_mb * 1024 * 1024)
+    if settings.reranker == "late":
+        said = f"{embedder.id} gives no vectors of tokens. Set {variable('reranker')} to auto, server or off."
+        raise ModelRefused(said)
+    return None
 
 
 async def report(settings: Settings, policy: Policy) -> tuple[Choice, Choice]:

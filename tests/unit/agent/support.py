@@ -55,6 +55,8 @@ class FakeRetriever:
         self.hits = hits
         self.fault = fault
         self.queries: list[str] = []
+        self.refusals = 0
+        self.noting: Exception | None = None
 
     async def find(self, query: str) -> list[Hit]:
         self.queries.append(query)
@@ -64,6 +66,11 @@ class FakeRetriever:
 
     async def read(self, hit: Hit) -> str:
         return f"before\n{hit.text}\nafter"
+
+    async def note_refusal(self) -> None:
+        if self.noting is not None:
+            raise self.noting
+        self.refusals += 1
 
 
 def make_run(

@@ -150,6 +150,7 @@ async def test_parallel_calls_beyond_the_limit_are_not_run() -> None:
     assert run.answer.outcome is Outcome.INCOMPLETE
 
 
+@pytest.mark.threat(18, 19)
 async def test_a_tool_that_is_not_offered_is_refused_and_learns_nothing() -> None:
     seen: list[list[AnyMessage]] = []
 
@@ -157,13 +158,38 @@ async def test_a_tool_that_is_not_offered_is_refused_and_learns_nothing() -> Non
         seen.append(list(messages))
         return tool_call("delete_all", everything=True) if len(seen) == 1 else AIMessage("DONE")
 
-    run = make_run(ScriptedChat(replies=[ANSWER], first_tokens=[SURE], turns=turns), [CAP], mode="agent")
+    retriever = FakeRetriever([CAP])
+    chat = ScriptedChat(replies=[ANSWER], first_tokens=[SURE], turns=turns)
+    run = make_run(chat, mode="agent", retriever=retriever)
     await events_of(run)
+    assert retriever.refusals == 1
     told = seen[1][-1]
     assert isinstance(told, ToolMessage)
     assert "kb_search" in told.text
     assert run.answer is not None
     assert run.answer.outcome is Outcome.ANSWERED
+
+
+@pytest.mark.threat(103)
+async def test_a_refusal_that_cannot_be_noted_ends_the_run() -> None:
+    retriever = FakeRetriever([CAP])
+    retriever.noting = StorageError()
+    chat = ScriptedChat(replies=[ANSWER], first_tokens=[SURE], turns=lambda _: tool_call("delete_all"))
+    with pytest.raises(StorageError):
+        await events_of(make_run(chat, mode="agent", retriever=retriever))
+
+
+@pytest.mark.threat(26)
+async def test_a_flood_of_calls_that_are_denied_ends_at_the_limit() -> None:
+    counter = iter(range(100))
+    chat = ScriptedChat(
+        replies=[ANSWER], first_tokens=[SURE], turns=lambda _: tool_call("delete_all", number=next(counter))
+    )
+    run = make_run(chat, [CAP], mode="agent", settings=Settings.load(max_model_calls=4, max_tool_calls=8))
+    await events_of(run)
+    assert sum(call.kind == "langchain" for call in chat.calls) == 4
+    assert run.answer is not None
+    assert run.answer.outcome is Outcome.INCOMPLETE
 
 
 async def test_a_tools_fault_is_told_without_its_text() -> None:
@@ -183,6 +209,7 @@ async def test_a_tools_fault_is_told_without_its_text() -> None:
         assert run.answer.outcome is Outcome.ANSWERED
 
 
+@pytest.mark.threat(17)
 async def test_a_policy_that_denies_everything_leaves_the_model_without_tools() -> None:
     chat = agent_chat(AIMessage("DONE"))
     run = make_run(chat, [CAP], mode="agent", policy=Policy.parse(None))

@@ -5,12 +5,14 @@ import struct
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from core.errors import ChecksumMismatch, InferenceError, ModelMissing
 from inference import e5, e5_build, e5_weights
+from inference.e5_weights import HIDDEN
 
 
 def weights_file(pieces: list[str], tensors: dict[str, bytes]) -> bytes:
@@ -77,6 +79,41 @@ def test_windows_are_few_even_and_whole(length: int, windows: list[int]) -> None
     assert [token for part in parts for token in part] == ids
 
 
+class Tokens:
+    """Each letter is a token, its code the number; `a` is common and `z` rare."""
+
+    def encode(self, text: str | list[str]) -> list[int] | list[list[int]]:
+        return [ord(letter) for letter in text] if isinstance(text, str) else [[*map(ord, one)] for one in text]
+
+    def get_score(self, token: int) -> float:
+        return {ord("a"): -2.0, ord("z"): -12.0}[token]
+
+
+class Echo:
+    """A graph whose vector of a token begins with its number."""
+
+    def run(self, outputs: list[str], inputs: dict[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        assert outputs == ["tokens"]
+        vectors = np.zeros((1, inputs["input_ids"].shape[1], HIDDEN), np.float32)
+        vectors[0, :, 0] = inputs["input_ids"][0]
+        return [vectors]
+
+
+async def test_vectors_of_tokens_leave_out_prefix_and_ends() -> None:
+    embedder = object.__new__(e5.E5Embedder)
+    embedder._session, embedder._pool, embedder._tokens = Echo(), ThreadPoolExecutor(2), Tokens()
+    embedder._passage, embedder._query = [5, 6], [7]
+    long = "az" * 600
+    short, windowed, empty = await embedder.passage_tokens([" az ", long, ""])
+    assert short[:, 0].tolist() == [ord("a"), ord("z")]
+    assert windowed[:, 0].tolist() == [ord(letter) for letter in long]
+    assert empty.shape == (0, HIDDEN)
+    asked = await embedder.query_tokens(" za")
+    assert asked.vectors[:, 0].tolist() == [ord("z"), ord("a")]
+    assert asked.weights.tolist() == [7, 0]
+    await embedder.close()
+
+
 async def test_a_failing_runtime_is_our_error() -> None:
     class Fail(Exception):
         """As onnxruntime's: no RuntimeError."""
@@ -99,7 +136,9 @@ def test_a_manifest_is_believed_only_where_it_fits(tmp_path: Path, monkeypatch: 
     assert e5_build.Manifest.read(tmp_path) is None
     (tmp_path / "int8.onnx").write_bytes(b"graph")
     digest = "3c2f87ffdb8b4d3d0d55a4c3e1b3c9d5"
-    manifest = e5_build.Manifest(1, e5_build.cpu(), "int8.onnx", {"int8.onnx": (1.0, 1.0)}, {"int8.onnx": digest})
+    manifest = e5_build.Manifest(
+        e5_build.VERSION, e5_build.cpu(), "int8.onnx", {"int8.onnx": (1.0, 1.0)}, {"int8.onnx": digest}
+    )
     manifest.write(tmp_path)
     read = e5_build.Manifest.read(tmp_path)
     assert read is not None

@@ -66,6 +66,7 @@ async def test_a_schema_becomes_the_format(make_settings: MakeSettings) -> None:
     assert server.chats[0]["format"] == schema
 
 
+@pytest.mark.threat(12)
 async def test_no_key_is_sent_whatever_the_environment_holds(
     make_settings: MakeSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +79,7 @@ async def test_no_key_is_sent_whatever_the_environment_holds(
     assert not any("authorization" in request.headers for request in server.requests)
 
 
+@pytest.mark.threat(11)
 async def test_a_redirect_is_refused_and_nothing_sent_on(make_settings: MakeSettings) -> None:
     with FakeOllama(replies=[Reply("never")]) as other:
         redirect = Reply(status=307, headers={"location": f"{other.url}/api/chat"})
@@ -239,6 +241,7 @@ async def test_a_small_count_is_no_alarm_when_nothing_can_have_been_cut(make_set
 # --- what models may be used ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.threat(13)
 @pytest.mark.parametrize(
     "name",
     [

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import IntramurosError, MissingExtra, ModelMissing, ModelRefused, ModelUnavailable
+from core.errors import IntramurosError, InvalidRequest, MissingExtra, ModelMissing, ModelRefused, ModelUnavailable
 from core.settings import Settings
 from inference import select
 from policy.egress import Policy
@@ -144,3 +144,39 @@ async def test_the_embedder_opens_where_the_chat_model_is_missing(make_settings:
         embedder = await select.open_embedder(settings, policy)
         await embedder.close()
     assert embedder.id.startswith("ollama:bge-m3")
+
+
+@pytest.mark.parametrize(
+    ("embedder_id", "named"),
+    [
+        ("embedded:multilingual-e5-small:1", "embedded"),
+        ("ollama:bge-m3:latest:790764642607", "ollama:bge-m3:latest"),
+        ("ollama:hf.co/a/b:Q4_K_M:", "ollama:hf.co/a/b:Q4_K_M"),
+        ("openai:text-embedding-3", "openai:text-embedding-3"),
+    ],
+)
+def test_an_embedder_is_named_so_that_it_can_be_opened_again(
+    make_settings: MakeSettings, embedder_id: str, named: str
+) -> None:
+    assert select.model_of(embedder_id) == named
+    settings = select.embedding_by(make_settings(embed_model="other"), named)
+    provider, _, model = named.partition(":")
+    assert (settings.embed_provider, settings.embed_model) == (provider, model or None)
+    assert settings.chat_provider == make_settings().chat_provider
+
+
+@pytest.mark.parametrize("name", ["", "bge-m3", "ollama", "ollama:", "openai:", "embedded:e5", "auto", "auto:x"])
+def test_what_names_no_embedder_is_refused(make_settings: MakeSettings, name: str) -> None:
+    with pytest.raises(InvalidRequest, match="Write embedded, ollama:NAME or openai:NAME"):
+        select.embedding_by(make_settings(), name)
+
+
+async def test_the_named_embedder_of_ollama_is_opened_by_its_id(make_settings: MakeSettings) -> None:
+    with FakeOllama(models={"bge-m3:latest": EMBED, "minilm:latest": EMBED}) as server:
+        settings = make_settings(ollama_url=server.url, embed_provider="embedded")
+        first = await select.open_embedder(select.embedding_by(settings, "ollama:minilm"), Policy.of(settings))
+        named = select.embedding_by(settings, select.model_of(first.id) or "")
+        again = await select.open_embedder(named, Policy.of(settings))
+        await first.close()
+        await again.close()
+    assert first.id == again.id
