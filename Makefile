@@ -6,8 +6,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 CONSTRAINTS := deploy/constraints.txt
 RUN := $(VENV)/.installed
 DEVELOP := $(VENV)/.installed-for-development
+OTHERS := $(VENV)-others
+SIZE ?= 10000
+FUZZ ?= 2000
 
-.PHONY: help demo models serve test lint eval-retrieval eval-formats bench bench-extract bench-ingest clean
+.PHONY: help demo models serve test lint eval-retrieval eval-formats bench bench-extract bench-ingest bench-search mutation fuzz clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +24,9 @@ help:
 	@echo "make bench           measure speed, results under docs/benchmarks/"
 	@echo "make bench-extract   reading of each format beside unstructured's own partitioners"
 	@echo "make bench-ingest    a thousand documents beside the embedder alone, memory up to ten thousand"
+	@echo "make bench-search    search in a tenant of SIZE chunks (10000, 100000, 1000000) beside Chroma, LanceDB and ts_rank"
+	@echo "make mutation        take every guard away, one at a time: a test must turn red for each"
+	@echo "make fuzz            hostile requests, files, URLs and citations, for as long as FUZZ says (default 2000 each)"
 	@echo "make clean           remove .venv and caches (the data under .intramuros/ stays)"
 
 demo: $(RUN)
@@ -43,6 +49,7 @@ lint: $(DEVELOP)
 
 eval-retrieval: models
 	@$(BIN)/python -m tests.evals
+	@$(BIN)/python -m tests.bench page
 
 eval-formats: $(DEVELOP)
 	@$(BIN)/python -m tests.evals formats
@@ -59,8 +66,24 @@ bench-extract: $(DEVELOP)
 bench-ingest: models $(DEVELOP)
 	@$(BIN)/python -m tests.bench ingest
 
+# The others get an environment of their own: they bring uvloop, which this program refuses.
+bench-search: models $(DEVELOP) $(OTHERS)/.installed
+	@$(BIN)/python -m tests.bench.search --size $(SIZE) --others-python $(OTHERS)/bin/python
+	@$(BIN)/python -m tests.bench page
+
+$(OTHERS)/.installed: pyproject.toml | $(VENV)/bin/python
+	@$(PYTHON) -m venv $(OTHERS)
+	@$(OTHERS)/bin/python -m pip --disable-pip-version-check -qq install --no-compile '.[compare-search]'
+	@touch $@
+
+mutation: $(DEVELOP)
+	@$(BIN)/python -m tests.mutation
+
+fuzz: $(DEVELOP)
+	@INTRAMUROS_FUZZ=$(FUZZ) $(BIN)/python -m pytest -q -m fuzz tests
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(OTHERS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -1,29 +1,25 @@
-"""How well search finds the document that answers a question, for vectors alone, BM25 alone and both fused.
+"""How well search finds the document that answers a question: vectors alone, BM25 alone, both fused, and reranked.
 
 No language model takes part. A question's rank is that of its document: the best of its chunks counts, chunks of
 documents already seen do not move the others down.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from core.errors import InvalidRequest
-from core.records import Hit, Principal
-from storage.database import Database
-from storage.search import search
+from core.records import Filters, Hit, Principal
 
 if TYPE_CHECKING:
     # Its import brings LangChain along, which takes a second that no other command needs to wait for.
-    from inference.interfaces import Embedder
+    from agent.retrieval import Retrieval
 
-Mode = Literal["vector", "bm25", "hybrid"]
-MODES: Final[tuple[Mode, ...]] = ("vector", "bm25", "hybrid")
+Mode = Literal["vector", "bm25", "hybrid", "reranked"]
+MODES: Final[tuple[Mode, ...]] = ("vector", "bm25", "hybrid", "reranked")
 # Chunks asked for, so that ten different documents are among them even where one document has several that fit.
 DEPTH: Final = 50
 Advance = Callable[[int, int, str], None]
@@ -78,8 +74,8 @@ class Report:
 
     @property
     def missed(self) -> list[Question]:
-        """Questions whose document the fused search does not show among the first ten."""
-        ranks = self.ranks["hybrid"]
+        """Questions whose document the whole search does not show among the first ten."""
+        ranks = self.ranks.get("reranked") or self.ranks["hybrid"]
         return [asked for asked, rank in zip(self.questions, ranks, strict=True) if rank is None or rank > 10]
 
     def as_json(self) -> dict[str, Any]:
@@ -106,29 +102,32 @@ def load(path: Path) -> list[Question]:
 
 
 async def evaluate(
-    db: Database,
+    retrieval: "Retrieval",
     principal: Principal,
-    embedder: "Embedder",
     questions: Sequence[Question],
     *,
-    collections: Sequence[str] | None = None,
+    filters: Filters = Filters(),
+    modes: Sequence[Mode] = MODES,
     advance: Advance = lambda done, total, item: None,
 ) -> Report:
-    """Search each question in every mode. Errors: those of the embedder and of storage.search."""
-    ranks: dict[Mode, list[int | None]] = {mode: [] for mode in MODES}
+    """Search each question in these modes; `reranked` only where something reranks. Errors: those of Retrieval."""
+    measured = [mode for mode in modes if mode != "reranked" or retrieval.reranks]
+    ranks: dict[Mode, list[int | None]] = {mode: [] for mode in measured}
     started = perf_counter()
     for done, asked in enumerate(questions, 1):
-        vector = await embedder.embed_query(asked.question)
-        find = partial(
-            search, db, principal, asked.question, vector,
-            embedder_id=embedder.id, collections=collections, limit=DEPTH,
-        )  # fmt: skip
-        found = await asyncio.gather(*(find(mode=mode) for mode in MODES))
-        for mode, hits in zip(MODES, found, strict=True):
+        for mode in measured:
+            hits = await retrieval.find(
+                principal,
+                asked.question,
+                filters=filters,
+                limit=DEPTH,
+                mode="hybrid" if mode == "reranked" else mode,
+                rerank=mode == "reranked",
+            )
             ranks[mode].append(rank(hits, asked.document))
         advance(done, len(questions), asked.document)
     frozen = {mode: tuple(found) for mode, found in ranks.items()}
-    return Report(tuple(questions), frozen, embedder.id, perf_counter() - started)
+    return Report(tuple(questions), frozen, retrieval.embedder_id, perf_counter() - started)
 
 
 def rank(hits: Sequence[Hit], document: str) -> int | None:

@@ -11,10 +11,11 @@ from api.cli.commands import Json, command
 from api.cli.opened import chosen_collections, opened
 from api.cli.search import Collections
 from core.errors import NotFound
+from core.records import Filters
 from core.settings import Settings
 from storage import documents
 
-NAMES = {"vector": "vectors alone", "bm25": "BM25 alone", "hybrid": "both, fused"}
+NAMES = {"vector": "vectors alone", "bm25": "BM25 alone", "hybrid": "both, fused", "reranked": "fused, then reranked"}
 
 
 def register(app: typer.Typer) -> None:
@@ -35,7 +36,8 @@ async def evaluate(
 ) -> None:
     """Measure search on questions of your own.
 
-    Prints hit@1, hit@5, hit@10 and MRR by document, for vectors alone, BM25 alone and both. Needs no language model.
+    Prints hit@1, hit@5, hit@10 and MRR by document, for vectors alone, BM25 alone, both fused, and fused and reranked.
+    Needs no language model.
     """
     asked = evaluation.load(questions)
     async with opened(settings) as at:
@@ -43,11 +45,10 @@ async def evaluate(
         if not found:
             raise NotFound("There are no documents to search. `intramuros ingest PATH` reads a file or a folder")
         wanted = await chosen_collections(at, collection)
-        embedder = await at.runtime.embedder()
+        retrieval = await at.runtime.retrieval(at.tenant.id)
+        filters = Filters(None if wanted is None else tuple(wanted))
         with console.progress("Asking") as advance:
-            report = await evaluation.evaluate(
-                at.runtime.db, at.principal, embedder, asked, collections=wanted, advance=advance
-            )
+            report = await evaluation.evaluate(retrieval, at.principal, asked, filters=filters, advance=advance)
     unknown = evaluation.unknown([document.path for document in found], asked)
     for question in unknown:
         console.note(f"no document ends with {question.document} ({question.question})")

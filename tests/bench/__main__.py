@@ -1,4 +1,4 @@
-"""`python -m tests.bench`: measure speed, keep the figures as JSON and write docs/benchmarks.md from all of them.
+"""`python -m tests.bench [NAME ...]`: measure speed, keep the figures as JSON, write docs/benchmarks.md from them all.
 
 Each bench runs in a process of its own, one after the other, so that none slows or warms another.
 """
@@ -14,6 +14,8 @@ from typing import Any
 
 from policy import boot
 from tests.bench import bench_extract, bench_ingest
+from tests.bench.search import report
+from tests.evals import published
 from tests.paths import BENCHMARKS, PROJECT, shared_data
 
 HANDBOOK = PROJECT / "deploy" / "demo" / "handbook"
@@ -149,30 +151,13 @@ def endings() -> str:
     return formats.section(json.loads(path.read_text())) if path.exists() else ""
 
 
-def retrieval() -> str:
-    sections = []
-    for path in sorted(BENCHMARKS.glob("retrieval-*.json")):
-        found = json.loads(path.read_text())
-        rows = [
-            f"| {mode} | {row['hit@1']:.3f} | {row['hit@5']:.3f} | {row['hit@10']:.3f} | {row['mrr']:.3f} |"
-            for mode, row in found["modes"].items()
-        ]
-        sections.append(
-            f"### {found['set']}\n\n{found['questions']} questions over {found['documents']} documents in "
-            f"{found['chunks']} chunks; {found['embedder']}; {found['measured_at'][:10]}.\n\n"
-            "| | hit@1 | hit@5 | hit@10 | MRR |\n|---|---|---|---|---|\n" + "\n".join(rows)
-        )
-    return "## Retrieval\n\nBy document, from `make eval-retrieval`.\n\n" + "\n\n".join(sections) if sections else ""
-
-
 def main() -> None:
     boot.seal()
     for name, arguments in commands().items():
         if not sys.argv[1:] or name in sys.argv[1:]:
             run(name, arguments)
-    parts = [
-        part for part in (retrieval(), answers(), embedder(), ingest(), parsing(), extraction(), endings()) if part
-    ]
+    sections = (published.section, report.section, answers, embedder, ingest, parsing, extraction, endings)
+    parts = [part for section in sections if (part := section())]
     head = (
         "# Benchmarks\n\nWritten by `make bench`; the figures are under `docs/benchmarks/`. "
         "Machines differ: compare columns, not runs."

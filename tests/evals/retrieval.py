@@ -1,97 +1,65 @@
-"""Retrieval on public questions; results go to docs/benchmarks/.
+"""Retrieval on public questions, per language and across; results go to docs/benchmarks/.
 
-Each set is ingested into a tenant of its own in a database that is thrown away afterwards:
-
-- cmrc: passages of CMRC 2018's development set, Chinese, with its questions (CC BY-SA 4.0);
-- gsa: the handbook of the US GSA's Technology Transformation Services, English, with our questions;
-- handbook: the sample handbook of the demo, both languages, with our questions.
+Each set (tests/evals/corpora.py) is ingested into a tenant of its own in a database that is thrown away afterwards.
+Vectors are kept between runs under the cache folder, so that only the first run embeds; speeds are measured elsewhere.
 """
 
 import asyncio
 import json
 import os
 import platform
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from time import perf_counter
 from typing import Any
+from unittest import mock
 
+from agent.retrieval import Retrieval
 from api import evaluation
 from api.cli import console
 from api.cli.evaluate import show
 from api.cli.ingest import Summary, read
 from api.cli.opened import owner
-from api.evaluation import Question
+from api.evaluation import Mode
 from api.runtime import Runtime
+from core.records import Principal
 from core.settings import Settings
+from inference.interfaces import Embedder, TokenEmbedder
+from inference.select import open_embedder
+from policy.egress import Policy
 from storage import documents, tenants, users
-from tests.paths import BENCHMARKS, EVALS, PROJECT, shared_data
+from tests.evals.corpora import CORPORA, Corpus
+from tests.evals.kept import KeptEmbedder
+from tests.paths import BENCHMARKS, PROJECT
 
 # Below so many questions a difference is chance, and no reason to fail.
 ENOUGH = 100
+# Of a set with more questions every n-th is asked, so that about this many are.
+MOST = 300
 
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """A folder of documents and the questions about them."""
-
-    name: str
-    folder: Path
-    questions: Sequence[Question]
-
-
-def cmrc(work: Path) -> Corpus | None:
-    """CMRC 2018: one Markdown file per passage, the title as its heading."""
-    data = shared_data()
-    source = data / "retrieval-sets" / "cmrc2018" if data else None
-    if source is None or not source.is_dir():
-        return None
-    folder = work / "cmrc2018"
-    folder.mkdir()
-    for passage in _rows(source / "corpus.jsonl"):
-        (folder / f"{passage['_id']}.md").write_text(f"# {passage['title']}\n\n{passage['text']}\n", encoding="utf-8")
-    asked = [Question(row["text"], f"{row['doc']}.md") for row in _rows(source / "queries.jsonl")]
-    return Corpus("cmrc", folder, asked)
-
-
-def gsa(work: Path) -> Corpus | None:
-    """The GSA handbook: its pages and the forms that they offer."""
-    data = shared_data()
-    source = data / "handbook-gsa-tts" if data else None
-    if source is None or not source.is_dir():
-        return None
-    folder = work / "gsa"
-    for part in ("pages", "downloads"):
-        shutil.copytree(source / part, folder / part)
-    return Corpus("gsa", folder, evaluation.load(EVALS / "gsa_questions.jsonl"))
-
-
-def handbook(_work: Path) -> Corpus:
-    """The sample handbook."""
-    questions = evaluation.load(EVALS / "handbook_retrieval.jsonl")
-    return Corpus("handbook", PROJECT / "deploy" / "demo" / "handbook", questions)
-
-
-CORPORA: dict[str, Callable[[Path], Corpus | None]] = {"cmrc": cmrc, "gsa": gsa, "handbook": handbook}
+# What the recipe is without one of its elements: what is measured, and how the element is taken out.
+Without = tuple[Mode, Callable[[], AbstractContextManager[Any]]]
+WITHOUT: dict[str, Without] = {
+    "more weight for the surer list": ("hybrid", lambda: mock.patch("storage.search.SURENESS", 0.0)),
+    "language guard": ("hybrid", lambda: mock.patch("storage.search.ACROSS", 1.0)),
+    "weights of tokens": ("reranked", lambda: mock.patch.object(KeptEmbedder, "query_tokens", KeptEmbedder.unweighted)),
+    "cap on near-duplicates": ("reranked", lambda: mock.patch("agent.retrieval.capped", list)),
+}
 
 
 async def measure(runtime: Runtime, corpus: Corpus) -> dict[str, Any]:
-    """Ingest and ask. One JSON object: sizes, speeds, scores."""
+    """Ingest and ask. One JSON object: sizes, scores, and scores without one element of the recipe at a time."""
     tenant = await tenants.create(owner(runtime), f"eval-{corpus.name}", corpus.name)
-    started = perf_counter()
     summary = Summary()
     await read(runtime, tenant.id, corpus.name, corpus.folder, summary)
-    seconds = perf_counter() - started
     principal = users.operator(tenant.id)
     stored = await documents.listing(runtime.db, principal)
-    chunks = sum(document.chunks for document in stored)
-    embedder = await runtime.embedder()
+    retrieval = await runtime.retrieval()
+    questions = corpus.questions[:: max(1, -(-len(corpus.questions) // MOST))]
     with console.progress(f"Asking {corpus.name}") as advance:
-        report = await evaluation.evaluate(runtime.db, principal, embedder, corpus.questions, advance=advance)
+        report = await evaluation.evaluate(retrieval, principal, questions, advance=advance)
     console.say(f"\n{corpus.name}")
     show(report)
     return {
@@ -100,18 +68,36 @@ async def measure(runtime: Runtime, corpus: Corpus) -> dict[str, Any]:
         "machine": {"cores": len(os.sched_getaffinity(0)), "python": platform.python_version()},
         "documents": len(stored),
         "failed": [{"path": path, "reason": reason} for path, reason in summary.failed],
-        "chunks": chunks,
-        "documents_per_second": round(len(stored) / seconds, 1),
-        "chunks_per_second": round(chunks / seconds, 1),
+        "chunks": sum(document.chunks for document in stored),
+        "asked_of": len(corpus.questions),
         **report.as_json(),
         "gain_over_better_half": gain(report),
+        "without": await without(retrieval, principal, questions),
     }
+
+
+async def without(
+    retrieval: Retrieval, principal: Principal, questions: Sequence[evaluation.Question]
+) -> dict[str, dict[str, Any]]:
+    """Scores of the recipe without each of its elements, by the element."""
+    found = {}
+    for element, (mode, taken_out) in WITHOUT.items():
+        with taken_out():
+            report = await evaluation.evaluate(retrieval, principal, questions, modes=[mode])
+        found[element] = {"mode": mode, **report.as_json()["modes"][mode]}
+    return found
 
 
 def gain(report: evaluation.Report) -> dict[str, float]:
     """How much the fused list does better than the better of its halves, by measure; below 0: worse."""
-    vector, words, fused = (report.scores[mode].as_json() for mode in evaluation.MODES)
+    vector, words, fused = (report.scores[mode].as_json() for mode in ("vector", "bm25", "hybrid"))
     return {measure: round(fused[measure] - max(vector[measure], words[measure]), 4) for measure in fused}
+
+
+async def kept_embedder(settings: Settings, policy: Policy) -> Embedder:
+    """The embedder that settings name; its vectors of passages are kept where it gives those of tokens too."""
+    embedder = await open_embedder(settings, policy)
+    return KeptEmbedder(embedder, settings.cache / "evals") if isinstance(embedder, TokenEmbedder) else embedder
 
 
 def run(names: Sequence[str]) -> int:
@@ -125,6 +111,7 @@ async def _run(names: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="intramuros-evals-") as work:
         settings = Settings.load(home=Path(work) / "home", database_url=None)
         async with Runtime.open(settings) as runtime:
+            runtime.open_embedder = kept_embedder
             for name in names:
                 corpus = CORPORA[name](Path(work))
                 if corpus is None:
@@ -140,7 +127,3 @@ async def _run(names: Sequence[str]) -> int:
     for name in worse:
         console.fail(f"{name}: fused search has no better MRR than its halves. Look at the weights in storage.search")
     return 1 if worse else 0
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

@@ -1,0 +1,153 @@
+"""Latency and recall of the product's search, and what writing costs beside a large tenant."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import psycopg
+
+from core.records import Chunk, Element, Filters, Principal
+from core.records import ParsedDocument as Parsed
+from storage import collections, documents, merging, search
+from storage.database import Database
+from tests.bench.search import asking
+from tests.bench.search.asking import Asked
+from tests.bench.search.corpus import Corpus
+from tests.bench.search.loading import EMBEDDER, Tenant
+from tests.bench.search.pool import Pool
+from tests.bench.search.reference import Mask, Postings, recall, truth
+from tests.storing import store
+
+CLASSES: Final = ("mixed", "common", "rare")
+ADDED: Final = 50
+
+
+def spread(milliseconds: Sequence[float]) -> dict[str, float]:
+    """Median and 95th percentile."""
+    return {f"p{at}": round(float(np.percentile(milliseconds, at)), 1) for at in (50, 95)}
+
+
+async def ask(
+    db: Database, principal: Principal, asked: Asked, *, filters: Filters = Filters(), clients: int = 1
+) -> tuple[list[list[int]], list[float]]:
+    """What each query finds (chunk numbers), and milliseconds; `clients` ask at the same time, each one at a time."""
+    found: list[list[int]] = [[] for _ in asked.texts]
+    times = [0.0] * len(asked.texts)
+    waiting = iter(range(len(asked.texts)))
+
+    async def client() -> None:
+        for i in waiting:
+            started = time.perf_counter()
+            hits = await search.search(
+                db, principal, asked.texts[i], asked.vectors[i], embedder_id=EMBEDDER, filters=filters
+            )
+            times[i] = (time.perf_counter() - started) * 1000
+            found[i] = [hit.chunk_id for hit in hits]
+
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return found, times
+
+
+async def classes(
+    db: Database, principal: Principal, corpus: Corpus, postings: Postings, queries: dict[str, Asked]
+) -> dict[str, Any]:
+    """By class: recall of the fused list, latency with one client and with four."""
+    allowed = asking.readable(corpus)
+    figures: dict[str, Any] = {}
+    for name in (*CLASSES, "alike"):
+        asked = queries[name]
+        true = await asyncio.to_thread(truth, corpus, postings, asked.texts, asked.vectors, allowed)
+        found, _ = await ask(db, principal, asked)
+        figures[name] = {"recall": recall(found, true.fused)}
+        for clients in (1, 4):
+            _, times = await ask(db, principal, asked, clients=clients)
+            figures[name][f"clients_{clients}"] = spread(times)
+    return figures
+
+
+async def filtered(
+    db: Database, principal: Principal, corpus: Corpus, postings: Postings, asked: Asked
+) -> dict[str, Any]:
+    """By filter: how many chunks it leaves, recall and latency of mixed queries."""
+    figures = {}
+    for name, narrowed in asking.filters().items():
+        allowed: Mask = narrowed.allowed(corpus)
+        true = await asyncio.to_thread(truth, corpus, postings, asked.texts, asked.vectors, allowed)
+        found, _ = await ask(db, principal, asked, filters=narrowed.filters)
+        _, times = await ask(db, principal, asked, filters=narrowed.filters)
+        figures[name] = {"chunks": int(allowed.sum()), "recall": recall(found, true.fused), **spread(times)}
+    return figures
+
+
+async def touched(db: Database, principal: Principal, asked: Asked) -> dict[str, int]:
+    """How many partitions of its own tenant a search locks, and how many of other tenants."""
+    found: set[str] = set()
+    for text, vector in zip(asked.texts[:10], asked.vectors[:10], strict=True):
+        async with db.transaction(principal.tenant_id) as tx:
+            query = await search._asked(tx, principal, text, vector, EMBEDDER, Filters(), "hybrid", ())
+            await search._hits(tx, search.fuse(await search._lists(tx, query), query.language)[:10])
+            cursor = await tx.connection.execute(
+                "SELECT DISTINCT c.relname FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
+                "WHERE l.pid = pg_backend_pid() AND c.relispartition AND c.relkind IN ('r', 'p')"
+            )
+            found.update(row["relname"] for row in await cursor.fetchall())
+    own = sum(principal.tenant_id.hex in name for name in found)
+    return {"own": own, "of_others": len(found) - own}
+
+
+async def merge_all(db: Database, tenant: Tenant) -> dict[str, float]:
+    """Seconds until no chunk of the tenant waits to be merged."""
+    started = time.perf_counter()
+    merged = 0
+    while (step := await merging.merge(db, tenant.id)) is not None:
+        merged += step.chunks
+    return {"chunks": merged, "seconds": round(time.perf_counter() - started, 1)}
+
+
+async def index(app_dsn: str, tenant: Tenant) -> float:
+    """Seconds to build the index over the tenant's vectors, in memory and on all cores."""
+    options = "-c search_path=intramuros,public -c maintenance_work_mem=3GB -c max_parallel_maintenance_workers=2"
+    started = time.perf_counter()
+    async with await psycopg.AsyncConnection.connect(app_dsn, options=options) as connection:
+        await connection.execute("SELECT set_config('intramuros.tenant', %s, true)", (str(tenant.id),))
+        await connection.execute("SELECT index_embedding_set(%s)", (EMBEDDER,))
+    return round(time.perf_counter() - started, 1)
+
+
+async def insert(db: Database, tenant: Tenant, pool: Pool, corpus: Corpus) -> dict[str, float]:
+    """Seconds for a thousand chunks in fifty documents as ingest writes them, then to merge them."""
+    collection = await collections.ensure(db, tenant.id, "general")
+    size = 1000 // ADDED
+    started = time.perf_counter()
+    for number in range(ADDED):
+        chosen = range(number * size, (number + 1) * size)
+        texts = [corpus.text(pool, chunk) + f"\nAdded {number}." for chunk in chosen]
+        title = f"Added {number}"
+        document, _ = await documents.register(
+            db, tenant.id, collection.id, path=f"added/{number}.md", sha256=f"{number:064x}",
+            media_type="text/markdown", size=1, title=title,
+        )  # fmt: skip
+        parsed = Parsed(title, tuple(Element("text", text) for text in texts))
+        chunks = [Chunk(i, text, (), i // 5, 0, len(text)) for i, text in enumerate(texts)]
+        vectors = np.asarray(corpus.vectors[chosen.start : chosen.stop], np.float32)
+
+        async def embed(texts: list[str], vectors: Any = vectors) -> Any:
+            return vectors[: len(texts)]
+
+        await store(db, tenant.id, document, parsed, chunks, embed, embedder_id=EMBEDDER)
+    seconds = time.perf_counter() - started
+    merged = await merge_all(db, tenant)
+    return {"chunks": 1000, "seconds": round(seconds, 2), "merge_seconds": merged["seconds"]}
+
+
+def disk(owner_dsn: str, tenant: Tenant) -> dict[str, float]:
+    """Megabytes of the tenant's partitions with their indexes, by table."""
+    statement = (
+        "SELECT split_part(c.relname, %s, 1), sum(pg_total_relation_size(c.oid)) / 2^20 FROM pg_class c "
+        "WHERE c.relkind = 'r' AND position(%s in c.relname) > 0 GROUP BY 1 ORDER BY 1"
+    )
+    with psycopg.connect(owner_dsn) as connection:
+        rows = connection.execute(statement, (f"_{tenant.id.hex}", tenant.id.hex)).fetchall()
+    return {name: round(float(size), 1) for name, size in rows}

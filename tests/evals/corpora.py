@@ -1,0 +1,121 @@
+"""The sets that retrieval is measured on; each a folder of documents, and questions with the document that answers.
+
+- handbook: the sample handbook of the demo, both languages, with our questions;
+- gsa: the handbook of the US GSA's Technology Transformation Services, English, with our questions;
+- cmrc, drcd: passages of CMRC 2018 (Simplified) and DRCD (Traditional Chinese) with their questions (CC BY-SA);
+- xquad-en, xquad-zh: the same passages and questions in both languages (XQuAD, CC BY-SA); xquad-en-zh, xquad-zh-en:
+  asked in the first language, answered in the second;
+- dify-en-zh, dify-zh-en: the documentation of Dify (CC BY 4.0): a page's title in one language finds that page in the
+  other, where no second page has the title;
+- scifact: claims and the abstracts that speak of them (CC BY-NC), English.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from api import evaluation
+from api.evaluation import Question
+from tests.paths import EVALS, PROJECT, shared_data
+
+_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A folder of documents and the questions about them."""
+
+    name: str
+    folder: Path
+    questions: Sequence[Question]
+
+
+Make = Callable[[Path], Corpus | None]
+
+
+def handbook(_work: Path) -> Corpus:
+    """The sample handbook."""
+    questions = evaluation.load(EVALS / "handbook_retrieval.jsonl")
+    return Corpus("handbook", PROJECT / "deploy" / "demo" / "handbook", questions)
+
+
+def gsa(work: Path) -> Corpus | None:
+    """The GSA handbook: its pages and the forms that they offer."""
+    source = _source("handbook-gsa-tts")
+    if source is None:
+        return None
+    folder = work / "gsa"
+    for part in ("pages", "downloads"):
+        shutil.copytree(source / part, folder / part)
+    return Corpus("gsa", folder, evaluation.load(EVALS / "gsa_questions.jsonl"))
+
+
+def passages(name: str, source: str, asked: str, answered: str, work: Path) -> Corpus | None:
+    """A set of passages, each a Markdown file of its own with its title as heading; ids begin with the language's.
+
+    `asked` and `answered` are the languages of questions and passages, empty where the set has one language.
+    """
+    folder = _source(f"retrieval-sets/{source}")
+    if folder is None:
+        return None
+    relevant: dict[str, str] = {}
+    relations = "qrels.cross.tsv" if asked != answered else "qrels.tsv"
+    for line in (folder / relations).read_text(encoding="utf-8").splitlines()[1:]:
+        query, passage, _ = line.split("\t")
+        relevant.setdefault(query, passage)
+    target = work / name
+    target.mkdir()
+    for row in _rows(folder / "corpus.jsonl"):
+        if row["_id"].startswith(answered):
+            title = row["title"].replace("_", " ")
+            (target / f"{row['_id']}.md").write_text(f"# {title}\n\n{row['text']}\n", encoding="utf-8")
+    rows = (row for row in _rows(folder / "queries.jsonl") if row["_id"].startswith(asked))
+    return Corpus(name, target, [Question(row["text"], f"{relevant[row['_id']]}.md") for row in rows])
+
+
+def dify(asked: str, answered: str, work: Path) -> Corpus | None:
+    """The pages in one language, and the title in the other of every page that shares it with none."""
+    source = _source("docs-dify-en-zh")
+    if source is None:
+        return None
+    name = f"dify-{asked}-{answered}"
+    titles: dict[str, list[str]] = {}
+    for path in sorted((source / answered).rglob("*.mdx")):
+        place = path.relative_to(source / answered)
+        target = work / name / place.with_suffix(".md")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        title = _TITLE.search((source / asked / place).read_text(encoding="utf-8"))
+        if title is not None:
+            titles.setdefault(title[1], []).append(f"{name}/{place.with_suffix('.md').as_posix()}")
+    return Corpus(name, work / name, [Question(title, pages[0]) for title, pages in titles.items() if len(pages) == 1])
+
+
+CORPORA: dict[str, Make] = {
+    "handbook": handbook,
+    "gsa": gsa,
+    "xquad-en": partial(passages, "xquad-en", "xquad-en-zh", "en", "en"),
+    "xquad-zh": partial(passages, "xquad-zh", "xquad-en-zh", "zh", "zh"),
+    "xquad-en-zh": partial(passages, "xquad-en-zh", "xquad-en-zh", "en", "zh"),
+    "xquad-zh-en": partial(passages, "xquad-zh-en", "xquad-en-zh", "zh", "en"),
+    "dify-en-zh": partial(dify, "en", "zh"),
+    "dify-zh-en": partial(dify, "zh", "en"),
+    "cmrc": partial(passages, "cmrc", "cmrc2018", "", ""),
+    "drcd": partial(passages, "drcd", "drcd", "", ""),
+    "scifact": partial(passages, "scifact", "scifact", "", ""),
+}
+
+
+def _source(name: str) -> Path | None:
+    data = shared_data()
+    folder = data / name if data else None
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def _rows(path: Path) -> Iterable[dict[str, Any]]:
+    return (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())

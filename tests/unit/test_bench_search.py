@@ -1,0 +1,69 @@
+"""The search bench writes into the tables what ingest would have written."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from storage import lexical
+from tests.bench.search import corpus
+from tests.bench.search.pool import Bags, Pool
+from tests.bench.search.reference import recall
+
+ENGLISH = ("Travel costs are paid by the office.", "Form 1164 is due in ten days.", "A lost laptop is told to IT-12.")
+CHINESE = ("出差费用由办公室支付。", "报销单应在十天之内提交。", "丢失的电脑见差旅-03。")
+TITLES = ("Travel policy", "差旅制度")
+
+
+def _pool() -> Pool:
+    sentences = [*ENGLISH * 4, *CHINESE * 4]
+    headings = [("Costs",), ("费用",)]
+    return Pool(
+        sentences=sentences,
+        bags=Bags.of(lexical.fields(one, "", ()).text for one in sentences),
+        titles=TITLES,
+        title_bags=Bags.of(lexical.fields("", title, ()).title for title in TITLES),
+        headings=headings,
+        heading_starts=np.array([0, 1, 2]),
+        heading_bags=Bags.of(lexical.fields("", "", path).headings for path in headings),
+        page_of=np.array([0, 0, 1, 1]),
+        first=np.array([0, 3, 12, 15]),
+        last=np.array([3, 6, 15, 18]),
+        centres=np.eye(4, 8, dtype=np.float32),
+        english_sentences=12,
+        english_centres=2,
+        questions={"en": [], "zh": []},
+    )
+
+
+def test_words_of_a_chunk_are_those_of_its_text() -> None:
+    pool = _pool()
+    made = corpus._make(pool, 300, 10)
+    assert len(made) == 300
+    for chunk in range(0, 300, 7):
+        title = pool.titles[made.doc_page[made.document[chunk]]]
+        heading = pool.headings[made.heading[chunk]]
+        wanted = lexical.vector(lexical.document_terms(made.text(pool, chunk), title, heading, made.averages))
+        span = slice(made.term_starts[chunk], made.term_starts[chunk + 1])
+        found = dict(zip(made.terms[span].tolist(), made.weights[span].tolist(), strict=True))
+        assert found == pytest.approx(wanted, rel=1e-5)
+
+
+def test_vectors_are_of_unit_length() -> None:
+    made = corpus._make(_pool(), 100, 0)
+    assert np.linalg.norm(made.vectors.astype(np.float32), axis=1) == pytest.approx(1, abs=1e-2)
+
+
+def test_the_same_seed_gives_the_same_corpus() -> None:
+    first, second = (corpus._make(_pool(), 100, 5) for _ in range(2))
+    assert np.array_equal(first.terms, second.terms)
+    assert np.array_equal(first.vectors, second.vectors)
+    assert first.codes == second.codes
+
+
+@pytest.mark.parametrize(
+    ("found", "true", "share"),
+    [([[1, 2]], [[1, 2]], 1.0), ([[1, 9]], [[1, 2]], 0.5), ([[1], [2]], [[1], []], 1.0), ([[]], [[4]], 0.0)],
+)
+def test_recall(found: Sequence[Sequence[int]], true: Sequence[Sequence[int]], share: float) -> None:
+    assert recall(found, true) == share
