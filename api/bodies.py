@@ -1,9 +1,14 @@
 """What request bodies have in common: unknown members are refused, texts are bounded."""
 
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from core.records import Filters, Language
+
+T = TypeVar("T")
 
 
 class Body(BaseModel):
@@ -24,3 +29,32 @@ def _day(value: Any) -> Any:
 
 
 Day = Annotated[date, BeforeValidator(_day)]
+# Not strict: JSON has no UUID type.
+Id = Annotated[UUID, Field(strict=False)]
+
+
+class Narrowed(Body):
+    """What a search is narrowed to, each left out when it is not: names of collections, documents' ids and languages,
+    media types, and the day whose revisions count (today).
+    """
+
+    collections: Annotated[list[Name] | None, Field(max_length=100)] = None
+    documents: Annotated[list[Id] | None, Field(max_length=100)] = None
+    languages: Annotated[list[Language] | None, Field(max_length=10)] = None
+    media_types: Annotated[list[Name] | None, Field(max_length=100)] = None
+    as_of: Day | None = None
+
+    @property
+    def filters(self) -> Filters:
+        """The same for storage."""
+        return Filters(
+            collections=_tuple(self.collections),
+            documents=_tuple(self.documents),
+            languages=_tuple(self.languages),
+            media_types=_tuple(self.media_types),
+            as_of=self.as_of,
+        )
+
+
+def _tuple(values: list[T] | None) -> tuple[T, ...] | None:
+    return None if values is None else tuple(values)

@@ -11,10 +11,10 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final, Literal
 
 import snowballstemmer
@@ -25,6 +25,8 @@ from storage.stopwords import CHINESE, CHINESE_KEPT, ENGLISH
 K1: Final = 1.2
 # Dimension of the stored vectors: the most that pgvector's sparsevec has.
 DIMENSION: Final = 1_000_000_000
+# What a synonym's term counts, beside 1 for a typed one.
+SYNONYM: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,51 @@ def query_terms(text: str) -> list[str]:
     return [term for term, strong in _query(normal, shouted) for _ in range(2 if strong else 1)]
 
 
-def query_vector(text: str) -> dict[int, float]:
-    """Term number -> how often it counts in the query."""
-    return {number: float(count) for number, count in Counter(map(term_number, query_terms(text))).items()}
+def query_weights(text: str, synonyms: Sequence[str] = ()) -> dict[str, float]:
+    """Term -> how often it counts in the query. What only `synonyms` add counts once, and less than what was typed."""
+    typed = Counter(query_terms(text))
+    added = {term for synonym in synonyms for term in query_terms(synonym)}
+    return {**dict.fromkeys(sorted(added), SYNONYM), **typed}
+
+
+def query_vector(text: str, synonyms: Sequence[str] = ()) -> dict[int, float]:
+    """As `query_weights`, by term number."""
+    summed: dict[int, float] = {}
+    for term, weight in query_weights(text, synonyms).items():
+        number = term_number(term)
+        summed[number] = summed.get(number, 0.0) + weight
+    return summed
+
+
+def units(text: str) -> list[str]:
+    """The least pieces of a text in order: stems of words, numbers, single Chinese characters."""
+    found: list[str] = []
+    for piece in _pieces(unicodedata.normalize("NFKC", text)):
+        found += fold(piece.raw) if piece.kind == "han" else [piece.term]
+    return found
+
+
+def marked(text: str, terms: Collection[str]) -> list[tuple[str, bool]]:
+    """A text in pieces, each with whether it is one of these terms, or part of one that is there.
+
+    In its NFKC form where that has another length.
+    """
+    normal = unicodedata.normalize("NFKC", text)
+    wanted, pieces = frozenset(terms), _pieces(normal)
+    hit = bytearray(len(normal))
+    for piece in pieces:
+        runs = _runs(piece, wanted) if piece.kind == "han" else [(0, len(piece.raw))] if piece.term in wanted else []
+        for start, end in runs:
+            hit[piece.start + start : piece.start + end] = b"\1" * (end - start)
+    for left, right in pairwise(pieces):
+        joined = _join(left, right, normal[left.end : right.start])
+        if joined is not None and joined[0] in wanted:
+            hit[left.start : right.end] = b"\1" * (right.end - left.start)
+    shown = text if len(text) == len(normal) else normal
+    return [
+        ("".join(char for char, _ in run), bool(is_hit))
+        for is_hit, run in groupby(zip(shown, hit, strict=True), key=lambda pair: pair[1])
+    ]
 
 
 @lru_cache(maxsize=65536)
@@ -168,6 +212,12 @@ def _terms(text: str) -> Iterator[str]:
         joined = _join(left, right, normal[left.end : right.start])
         if joined is not None:
             yield joined[0]
+
+
+def _runs(piece: _Piece, wanted: Collection[str]) -> list[tuple[int, int]]:
+    """Spans within a run of Chinese that are among the terms."""
+    folded = fold(piece.raw)
+    return [(at, at + n) for n in (1, 2) for at in range(len(folded) - n + 1) if folded[at : at + n] in wanted]
 
 
 @lru_cache(maxsize=8192)

@@ -63,6 +63,18 @@ async def quarantine_page(request: Request, principal: Visitor) -> Response:
     return _admin_page(request, "quarantine", principal)
 
 
+@router.get("/explain")
+async def explain_page(request: Request, principal: Visitor) -> Response:
+    """Why a search found what it found, for administrators."""
+    return _admin_page(request, "explain", principal)
+
+
+@router.get("/synonyms")
+async def synonyms_page(request: Request, principal: Visitor) -> Response:
+    """Words that mean the same, for administrators."""
+    return _admin_page(request, "synonyms", principal)
+
+
 @router.get("/login")
 async def login_page(request: Request) -> Response:
     """Log in."""

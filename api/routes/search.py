@@ -5,37 +5,54 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import Field
 
-from api.auth import User
-from api.bodies import Body, Day, Name, Question
+from api.auth import Admin, User
+from api.bodies import Name, Narrowed, Question
 from api.context import Open
+from api.explained import ExplanationView
+from api.runtime import Runtime
 from api.views import SearchView
-from storage import search
+from storage import users
 
 router = APIRouter(prefix="/v1", tags=["search"])
 
 
-class SearchBody(Body):
-    """What to search for, in all collections that one may ask or in these, in what was in force on a day (today)."""
+class SearchBody(Narrowed):
+    """What to search for, in all that one may read or in what is left of it.
+
+    `rerank`: score the best hits anew, as answers have it; left out: as settings say.
+    """
 
     query: Question
-    collections: Annotated[list[Name] | None, Field(max_length=100)] = None
     limit: Annotated[int, Field(ge=1, le=50)] = 10
-    as_of: Day | None = None
+    rerank: bool | None = None
+
+
+class ExplainBody(SearchBody):
+    """As a search. `as_group`: what somebody would find who has no other rights than this group's and everyone's."""
+
+    as_group: Name | None = None
 
 
 @router.post("/search")
 async def search_passages(body: SearchBody, principal: User, runtime: Open) -> SearchView:
     """The passages nearest to a query, best first."""
-    embedder = await runtime.embedder()
-    vector = await embedder.embed_query(body.query)
-    hits = await search.search(
-        runtime.db,
-        principal,
-        body.query,
-        vector,
-        embedder_id=embedder.id,
-        collections=body.collections,
-        limit=body.limit,
-        as_of=body.as_of,
+    retrieval = await runtime.retrieval(principal.tenant_id)
+    hits = await retrieval.find(
+        principal, body.query, filters=body.filters, limit=body.limit, rerank=_anew(body, runtime)
     )
     return SearchView.of(body.query, hits)
+
+
+@router.post("/search/explain")
+async def explain_search(body: ExplainBody, principal: Admin, runtime: Open) -> ExplanationView:
+    """What a search finds, and how it came to it."""
+    retrieval = await runtime.retrieval(principal.tenant_id)
+    asker = principal if body.as_group is None else users.member(principal.tenant_id, body.as_group)
+    found = await retrieval.explain(
+        asker, body.query, filters=body.filters, limit=body.limit, rerank=_anew(body, runtime)
+    )
+    return ExplanationView.of(body.query, found)
+
+
+def _anew(body: SearchBody, runtime: Runtime) -> bool:
+    return runtime.settings.rerank_search if body.rerank is None else body.rerank

@@ -103,3 +103,23 @@ def test_term_numbers_are_stable_and_fit_the_vector() -> None:
 def test_no_text_is_too_odd(odd: str) -> None:
     assert isinstance(document_terms(odd, odd, [odd]), dict)
     assert isinstance(query_terms(odd), list)
+
+
+def test_what_a_query_looks_for_is_marked_in_a_text() -> None:
+    terms = query_terms("annual leave of ISO 27001, 差旅-03")
+    text = "The Annual Leaves；依据《差旅-03》，ＩＳＯ-27001 — ２ cm"
+    marked = lexical.marked(text, terms)
+    assert "".join(piece for piece, _ in marked) == text
+    assert [piece for piece, hit in marked if hit] == ["Annual Leaves", "差旅-03", "ＩＳＯ-27001"]
+    assert lexical.marked("5 ㎡ leave", ["leav"]) == [("5 m2 ", False), ("leave", True)]
+    assert lexical.marked("", ["leav"]) == []
+
+
+def test_synonyms_count_less_than_what_was_typed() -> None:
+    weights = lexical.query_weights("annual leave", ["年假", "leave"])
+    assert weights["leav"] == weights["annual leav"] == 1
+    assert weights["年假"] == lexical.SYNONYM < 1
+
+
+def test_the_units_of_a_text_forget_endings_and_marks() -> None:
+    assert lexical.units("Physical Therapies: 年假, 2,000") == ["physic", "therapi", "年", "假", "2000"]
