@@ -16,15 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.errors import EmbeddingSetMismatch
 from core.settings import Settings
-from policy import boot, hook
+from policy import boot, hook, proof
 from policy.egress import Policy, check_dsn
-from storage import embedded, migrations
+from storage import audit, embedded, embedding_sets, migrations
 from storage.database import Database
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from agent.ask import Agent
-    from inference.interfaces import ChatModel, Embedder
+    from agent.retrieval import Retrieval
+    from inference.interfaces import ChatModel, Embedder, Reranker
     from inference.select import Models
     from ingest.files import FileStore
     from ingest.pipeline import Ingestor
@@ -50,6 +54,13 @@ async def _open_embedder(settings: Settings, policy: Policy) -> Embedder:
     return await open_embedder(settings, policy)
 
 
+def agent_over(db: Database, models: Models, policy: Policy, settings: Settings) -> Agent:
+    """The agent, as it is made where no test puts another in its place."""
+    from agent.ask import Agent
+
+    return Agent(db, models, policy, settings)
+
+
 @dataclass(frozen=True, slots=True)
 class Addresses:
     """Where PostgreSQL is, by role. `owner` is None where only the app role's address was configured."""
@@ -73,10 +84,13 @@ class Runtime:
     owner_dsn: str | None = None
     open_chat: Callable[[Settings, Policy], Awaitable[ChatModel]] = _open_chat
     open_embedder: Callable[[Settings, Policy], Awaitable[Embedder]] = _open_embedder
+    make_agent: Callable[[Database, Models, Policy, Settings], Agent] = agent_over
     ingestor: Ingestor = field(init=False)
     _chat: ChatModel | None = field(default=None, init=False)
-    _embedder: Embedder | None = field(default=None, init=False)
-    _agent: Agent | None = field(default=None, init=False)
+    # By their id; and by what was asked for, None being what settings name.
+    _embedders: dict[str, Embedder] = field(default_factory=dict, init=False)
+    _named: dict[str | None, Embedder] = field(default_factory=dict, init=False)
+    _rerankers: dict[str, Reranker] = field(default_factory=dict, init=False)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def __post_init__(self) -> None:
@@ -103,45 +117,98 @@ class Runtime:
             db = await Database.open(addresses.app, pool_size=settings.pool_size)
             stack.push_async_callback(db.close)
             await migrations.check(db)
+            await audit.record_change(db, "policy.in_force", proof.digest(policy))
             runtime = cls(settings, policy, db, FileStore(settings.home), addresses.owner)
             stack.push_async_callback(runtime.close)
             yield runtime
 
-    async def embedder(self) -> Embedder:
-        """The embedder, opened at the first call. Errors: InferenceError and its kinds."""
-        async with self._opening:
-            if self._embedder is None:
-                self._embedder = await self.open_embedder(self.settings, self.policy)
-            return self._embedder
+    async def embedder(self, tenant_id: UUID | None = None) -> Embedder:
+        """The embedder of a tenant's active vectors. Where it has none yet, and without a tenant, that of the settings.
 
-    async def models(self) -> Models:
-        """The chat model and the embedder, each opened at the first call. Errors: InferenceError and its kinds."""
+        Opened at the first call. Errors: InferenceError and its kinds; EmbeddingSetMismatch where the model that made
+        the vectors is not to be had any more.
+        """
+        wanted = None if tenant_id is None else await embedding_sets.active(self.db, tenant_id)
+        if wanted is None:
+            return await self._opened_embedder(None)
+        from inference.select import model_of
+
+        if wanted in self._embedders:
+            return self._embedders[wanted]
+        found = await self._opened_embedder(model_of(wanted))
+        if found.id != wanted:
+            raise EmbeddingSetMismatch(
+                f"The vectors were made by {wanted}, and there is only {found.id}. Bring that model back, or run "
+                "`intramuros reembed`."
+            )
+        return found
+
+    async def embedder_named(self, model: str) -> Embedder:
+        """The embedder that `inference.select.embedding_by` takes this name for. Errors: as there; InferenceError."""
+        return await self._opened_embedder(model)
+
+    async def models(self, tenant_id: UUID | None = None) -> Models:
+        """The chat model and the embedder, each opened at the first call. Errors: those of `embedder`."""
         from inference.select import Models
 
-        embedder = await self.embedder()
+        embedder = await self.embedder(tenant_id)
         async with self._opening:
             if self._chat is None:
                 self._chat = await self.open_chat(self.settings, self.policy)
-            return Models(self._chat, embedder)
+        return Models(self._chat, embedder, self._opened_reranker(embedder))
 
-    async def agent(self) -> Agent:
-        """The agent over these models, made at the first call. Errors: as `models`."""
-        models = await self.models()
-        if self._agent is None:
-            from agent.ask import Agent
+    async def retrieval(self, tenant_id: UUID | None = None) -> Retrieval:
+        """What everybody searches a tenant through. Errors: those of `embedder`."""
+        return self.retrieval_by(await self.embedder(tenant_id))
 
-            self._agent = Agent(self.db, models, self.policy, self.settings)
-        return self._agent
+    def retrieval_by(self, embedder: Embedder) -> Retrieval:
+        """The same by this embedder's vectors."""
+        from agent.retrieval import Retrieval
+
+        return Retrieval(self.db, embedder, self._opened_reranker(embedder))
+
+    async def agent(self, tenant_id: UUID | None = None) -> Agent:
+        """An agent over the models of a tenant. Errors: as `models`."""
+        return self.make_agent(self.db, await self.models(tenant_id), self.policy, self.settings)
+
+    async def _opened_embedder(self, model: str | None) -> Embedder:
+        """None: the one that settings name."""
+        async with self._opening:
+            if model not in self._named:
+                opened = await self.open_embedder(self._embedding_by(model), self.policy)
+                # Settings and a name may mean the same one.
+                self._named[model] = self._embedders.setdefault(opened.id, opened)
+                if self._named[model] is not opened:
+                    await opened.close()
+            return self._named[model]
+
+    def _embedding_by(self, model: str | None) -> Settings:
+        if model is None:
+            return self.settings
+        from inference.select import embedding_by
+
+        return embedding_by(self.settings, model)
+
+    def _opened_reranker(self, embedder: Embedder) -> Reranker | None:
+        from inference.select import open_reranker
+
+        if embedder.id not in self._rerankers:
+            opened = open_reranker(self.settings, self.policy, embedder)
+            if opened is None:
+                return None
+            self._rerankers[embedder.id] = opened
+        return self._rerankers[embedder.id]
 
     async def close(self) -> None:
         """Let the reader of documents and the models go. The rest is closed by `open`."""
         await self.ingestor.close()
-        chat, embedder = self._chat, self._embedder
-        self._chat = self._embedder = self._agent = None
-        if chat is not None:
-            await chat.close()
-        if embedder is not None:
-            await embedder.close()
+        opened = (self._chat, *self._rerankers.values(), *self._embedders.values())
+        self._chat = None
+        for kept in (self._rerankers, self._embedders, self._named):
+            kept.clear()
+        for model in opened:
+            if model is not None:
+                await model.close()
 
 
 def arm(settings: Settings) -> Policy:

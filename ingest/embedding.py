@@ -1,9 +1,9 @@
-"""One embedder for all documents that are being read in: full batches, each text once, questions first."""
+"""Embedding for all documents that are being read in: full batches, each text once, questions first."""
 
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -23,59 +23,55 @@ RECENT: Final = 32 * BATCH
 PATIENCE: Final = 60.0
 LOOK: Final = 0.25
 
-OpenEmbedder = Callable[[], Awaitable[Embedder]]
 Vector = asyncio.Future[Vectors]
+Wanted = tuple[Embedder, str]
 
 
 class Batches:
-    """Texts of several documents go to the embedder together, in the order in which they came.
+    """Texts of several documents go to their embedder together, in the order in which they came.
 
     While a question is being answered on this machine they wait, but no batch longer than `patience` seconds.
     """
 
-    def __init__(self, db: Database, open_embedder: OpenEmbedder, *, patience: float = PATIENCE) -> None:
+    def __init__(self, db: Database, *, patience: float = PATIENCE) -> None:
         self._db = db
-        self._open = open_embedder
         self._patience = patience
-        self._waiting: dict[str, Vector] = {}
-        self._recent: dict[str, Vector] = {}
+        self._waiting: dict[Wanted, Vector] = {}
+        self._recent: dict[Wanted, Vector] = {}
         self._running: asyncio.Task[None] | None = None
 
-    async def embedder(self) -> Embedder:
-        """The embedder. Errors: those of choosing it."""
-        return await self._open()
-
-    def put(self, texts: Iterable[str]) -> list[Vector]:
+    def put(self, embedder: Embedder, texts: Iterable[str]) -> list[Vector]:
         """Have texts embedded, for `collected`. One that waits, or was embedded just now, is not taken twice."""
-        futures = [self._future(text) for text in texts]
+        futures = [self._future((embedder, text)) for text in texts]
         if self._waiting and (self._running is None or self._running.done()):
             self._running = asyncio.create_task(self._run(), name="embed")
         return futures
 
-    def _future(self, text: str) -> Vector:
-        if text in self._recent:
-            return self._recent[text]
-        if text not in self._waiting:
-            future = self._waiting[text] = asyncio.get_running_loop().create_future()
+    def _future(self, wanted: Wanted) -> Vector:
+        if wanted in self._recent:
+            return self._recent[wanted]
+        if wanted not in self._waiting:
+            future = self._waiting[wanted] = asyncio.get_running_loop().create_future()
             # Whoever asked may have given up: then its error is nobody's.
             future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return self._waiting[text]
+        return self._waiting[wanted]
 
     async def _run(self) -> None:
         while self._waiting:
             await self._let_questions_pass()
-            texts = list(itertools.islice(self._waiting, BATCH))
+            embedder, _ = next(iter(self._waiting))
+            batch = list(itertools.islice((one for one in self._waiting if one[0] is embedder), BATCH))
             try:
-                vectors = await (await self._open()).embed_passages(texts)
+                vectors = await embedder.embed_passages([text for _, text in batch])
             except Exception as error:  # noqa: BLE001 not handled here: each document that waits for it gets it
-                for text in texts:
-                    self._waiting.pop(text).set_exception(error)
+                for one in batch:
+                    self._waiting.pop(one).set_exception(error)
             else:
-                for text, vector in zip(texts, vectors, strict=True):
-                    future = self._recent[text] = self._waiting.pop(text)
+                for one, vector in zip(batch, vectors, strict=True):
+                    future = self._recent[one] = self._waiting.pop(one)
                     future.set_result(vector)
-                for text in list(itertools.islice(self._recent, max(len(self._recent) - RECENT, 0))):
-                    del self._recent[text]
+                for one in list(itertools.islice(self._recent, max(len(self._recent) - RECENT, 0))):
+                    del self._recent[one]
 
     async def _let_questions_pass(self) -> None:
         clock = asyncio.get_running_loop().time

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -102,6 +103,20 @@ class FileStore:
         def clear() -> int:
             entries = list(folder.iterdir()) if folder.is_dir() else []
             return sum(_unlink(entry) for entry in entries if _is_stray(entry, used))
+
+        return await asyncio.to_thread(clear)
+
+    async def forget(self, tenant_id: UUID) -> int:
+        """Remove the folder of a tenant that is gone; how many files went with it. Raises StorageError."""
+        folder = self._root / str(tenant_id)
+
+        def clear() -> int:
+            if not folder.exists():
+                return 0
+            files = sum(_SHA256.fullmatch(entry.name) is not None for entry in folder.iterdir())
+            with storing():
+                shutil.rmtree(folder)
+            return files
 
         return await asyncio.to_thread(clear)
 

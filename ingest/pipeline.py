@@ -6,7 +6,7 @@ bytes were read needs only its missing vectors.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 from typing import Any, Final, Literal, Protocol
@@ -21,7 +21,7 @@ from ingest import gate
 from ingest.album import Album, Place
 from ingest.attachments import Takings
 from ingest.clean import clean
-from ingest.embedding import BATCH, Batches, OpenEmbedder, collected
+from ingest.embedding import BATCH, Batches, collected
 from ingest.files import FileStore, digest
 from ingest.jail import Jail
 from ingest.kinds import DRAWN, EXTENSIONS, kind_of, supported
@@ -50,6 +50,8 @@ _DONE = (DocumentState.READY, DocumentState.FAILED)
 _LONGEST_NAME = 200
 
 Outcome = Literal["new", "changed", "unchanged", "failed"]
+# The embedder that a tenant's vectors are made with.
+OpenEmbedder = Callable[[UUID], Awaitable[Embedder]]
 
 
 class Reader(Protocol):
@@ -93,7 +95,7 @@ class Progress:
 class Ingestor:
     """Takes documents in and out of one database and one file store. Call `close` in the end.
 
-    `embedder` is one, or what opens one at the first need of it.
+    `embedder` is one, or what opens a tenant's at the first need of it.
     """
 
     def __init__(
@@ -108,7 +110,8 @@ class Ingestor:
         self._files = files
         self._settings = settings
         self._reader = reader or Jail(settings)
-        self._batches = Batches(db, embedder if callable(embedder) else _opener(embedder))
+        self._embedder = embedder if callable(embedder) else _opener(embedder)
+        self._batches = Batches(db)
         self._entering = asyncio.Lock()
         self._reading = asyncio.Semaphore(READERS)
         self._drawing = asyncio.Semaphore(DRAWERS)
@@ -387,15 +390,24 @@ class Ingestor:
         return path
 
     async def _embed(self, tenant_id: UUID, document: Document) -> Document:
-        """Add the vectors that are missing, batch by batch; those of other documents are made in between."""
-        embedder = await self._batches.embedder()
+        """Add the vectors that are missing. Where sets were swapped meanwhile it comes back for another attempt."""
+        embedder = await self._embedder(tenant_id)
+        try:
+            return await self._embed_by(embedder, tenant_id, document)
+        except EmbeddingSetMismatch:
+            if (await self._embedder(tenant_id)).id == embedder.id:
+                raise
+            return await self._document(tenant_id, document.id)
+
+    async def _embed_by(self, embedder: Embedder, tenant_id: UUID, document: Document) -> Document:
+        """Batch by batch; vectors of other documents are made in between."""
         more = True
         while more:
             missing = await documents.missing_vectors(
                 self._db, tenant_id, document.id, embedder_id=embedder.id, limit=AHEAD
             )
             more = len(missing) == AHEAD
-            coming = self._batches.put(one.text for one in missing)
+            coming = self._batches.put(embedder, (one.text for one in missing))
             for at in range(0, len(missing), BATCH):
                 vectors = await collected(coming[at : at + BATCH])
                 ids = [one.chunk_id for one in missing[at : at + BATCH]]
@@ -464,7 +476,7 @@ class Ingestor:
 
 
 def _opener(embedder: Embedder) -> OpenEmbedder:
-    async def opened() -> Embedder:
+    async def opened(_: UUID) -> Embedder:
         return embedder
 
     return opened

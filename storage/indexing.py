@@ -58,8 +58,9 @@ async def align(tx: Transaction, document_id: UUID) -> None:
 async def remove(tx: Transaction, document_ids: Sequence[UUID]) -> None:
     """Remove words and vectors of whole documents, whose chunks go with them."""
     await tx.row("index.lock")
-    rows = await tx.rows("index.live_words", documents=list(document_ids))
-    await _uncount(tx, _numbers(rows))
+    rows = await tx.rows("index.words_of", documents=list(document_ids))
+    await _uncount(tx, _numbers(row for row in rows if not row["retired"]))
+    await _unmask(tx, _numbers(rows), gone=True)
     await tx.run("index.empty_words", documents=list(document_ids))
     await tx.run("index.empty_vectors", documents=list(document_ids))
 
@@ -69,14 +70,15 @@ async def add_vectors(
 ) -> None:
     """Write vectors of shape (len(chunk_ids), dimension); chunks that went meanwhile are passed over.
 
-    Raises EmbeddingSetMismatch when the tenant's vectors are of another embedder or dimension.
+    The tenant's first vectors make their set. Raises EmbeddingSetMismatch when it has only sets of other embedders or
+    dimensions.
     """
     if vectors.ndim != 2 or len(vectors) != len(chunk_ids):
         raise StorageError(f"{len(chunk_ids)} chunks came with vectors of shape {vectors.shape}.")
-    if not await _is_active(tx, embedder_id, vectors.shape[1]):
+    if not await _has_set(tx, embedder_id, vectors.shape[1]):
         # Two writers of the tenant's first vectors: the second finds the set made.
         await tx.row("index.lock")
-        if not await _is_active(tx, embedder_id, vectors.shape[1]):
+        if not await _has_set(tx, embedder_id, vectors.shape[1]):
             await tx.row("index.add_set", embedder=embedder_id, dimension=vectors.shape[1])
     await tx.run(
         "index.insert_vectors",
@@ -96,10 +98,17 @@ async def missing(tx: Transaction, document_id: UUID, embedder_id: str, limit: i
     rows = await tx.rows("index.missing_vectors", limit=limit, **asked)
     if not rows:
         return rows
-    await _is_active(tx, embedder_id)
+    await _has_set(tx, embedder_id)
     if await tx.run("index.copy_vectors", **asked):
         rows = await tx.rows("index.missing_vectors", limit=limit, **asked)
     return rows
+
+
+async def keep_active(tx: Transaction, embedder_id: str) -> None:
+    """Keep this embedder's set active until the transaction ends. Raises EmbeddingSetMismatch where it is not."""
+    row = await tx.row("index.keep_active")
+    if row is not None and row["embedder_id"] != embedder_id and await _has_set(tx, embedder_id):
+        raise EmbeddingSetMismatch
 
 
 async def outgrown(tx: Transaction, threshold: int) -> str | None:
@@ -127,6 +136,7 @@ async def _add_words(tx: Transaction, document_id: UUID, chunk_ids: list[int], a
             w=_sparse(words.values()),
         )
         await _count(tx, words, lengths)
+        await tx.run("index.note_strays", chunk_id=list(words), first=min(words))
 
 
 def _fields(rows: Sequence[Mapping[str, Any]]) -> list[lexical.Fields]:
@@ -137,6 +147,7 @@ async def _retire(tx: Transaction, chunk_ids: list[int]) -> None:
     if not chunk_ids:
         return
     await _uncount(tx, chunk_ids)
+    await _unmask(tx, chunk_ids)
     await tx.run("index.retire_words", chunk_id=chunk_ids, retired=True)
     await tx.run("index.retire_vectors", chunk_id=chunk_ids, retired=True)
 
@@ -145,6 +156,7 @@ async def _revive(tx: Transaction, chunk_ids: list[int]) -> None:
     if not chunk_ids:
         return
     await _count(tx, *await _words(tx, chunk_ids))
+    await tx.run("index.set_bits", chunk_id=chunk_ids)
     await tx.run("index.retire_words", chunk_id=chunk_ids, retired=False)
     await tx.run("index.retire_vectors", chunk_id=chunk_ids, retired=False)
 
@@ -153,15 +165,25 @@ async def _delete(tx: Transaction, chunk_ids: list[int], *, live: list[int]) -> 
     if not chunk_ids:
         return
     await _uncount(tx, live)
+    await _unmask(tx, chunk_ids, gone=True)
     await tx.run("index.delete_vectors", chunk_id=chunk_ids)
     await tx.run("index.delete_words", chunk_id=chunk_ids)
     await tx.run("index.delete_chunks", chunk_id=chunk_ids)
 
 
+async def _unmask(tx: Transaction, chunk_ids: list[int], *, gone: bool = False) -> None:
+    """Let search through blocks pass these chunks over from now on."""
+    if chunk_ids:
+        await tx.run("index.clear_bits", chunk_id=chunk_ids)
+        if gone:
+            await tx.run("index.count_gone", chunk_id=chunk_ids)
+
+
 async def settle(tx: Transaction) -> None:
     """After a change: weigh every chunk anew when the averages have drifted by more than a tenth.
 
-    That reads all of a tenant's text, but only a small or fast-growing tenant drifts.
+    That reads all of a tenant's text, but only a small or fast-growing tenant drifts. Blocks are then built anew one by
+    one; until it is built, a block picks candidates by the older weights, which are scored by the new ones.
     """
     state = typed_row(await tx.row("index.lock"))
     frozen = _averages(state)
@@ -177,6 +199,7 @@ async def settle(tx: Transaction) -> None:
         await _reweigh(tx, rows, true)
         after = rows[-1]["chunk_id"]
     await tx.run("index.freeze_averages", text=true.text, title=true.title, headings=true.headings)
+    await tx.run("index.outdate_blocks")
 
 
 async def _reweigh(tx: Transaction, rows: Sequence[Mapping[str, Any]], averages: lexical.Lengths) -> None:
@@ -192,15 +215,14 @@ async def _reweigh(tx: Transaction, rows: Sequence[Mapping[str, Any]], averages:
     await tx.run("index.reweigh", chunk_id=list(words), w=_sparse(words.values()))
 
 
-async def _is_active(tx: Transaction, embedder_id: str, dimension: int | None = None) -> bool:
-    """Whether this embedder's is the tenant's set. Raises EmbeddingSetMismatch where another is in use."""
-    active = await tx.row("index.active_set")
-    if active is None:
-        return False
-    same = active["embedder_id"] == embedder_id and dimension in (None, active["dimension"])
-    if not same and active["used"]:
+async def _has_set(tx: Transaction, embedder_id: str, dimension: int | None = None) -> bool:
+    """Whether the tenant has a set of this embedder. Raises EmbeddingSetMismatch where only others are in use."""
+    sets = await tx.rows("index.sets")
+    if any(one["embedder_id"] == embedder_id and dimension in (None, one["dimension"]) for one in sets):
+        return True
+    if any(one["used"] for one in sets):
         raise EmbeddingSetMismatch
-    return same
+    return False
 
 
 async def _words(tx: Transaction, chunk_ids: list[int]) -> tuple[Words, list[lexical.Lengths]]:

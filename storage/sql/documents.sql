@@ -114,8 +114,9 @@ WHERE d.tenant_id = %(tenant)s AND (%(admin)s OR EXISTS (
 ORDER BY d.collection, d.path
 
 -- name: embedded
-SELECT document_id, count(*) AS embedded FROM embeddings
-WHERE tenant_id = %(tenant)s AND document_id = ANY(%(ids)s) AND NOT retired GROUP BY document_id
+SELECT e.document_id, count(*) AS embedded FROM embeddings e
+JOIN embedding_sets s ON s.tenant_id = %(tenant)s AND s.embedder_id = e.embedder_id AND s.active
+WHERE e.tenant_id = %(tenant)s AND e.document_id = ANY(%(ids)s) AND NOT e.retired GROUP BY e.document_id
 
 -- name: chunks
 SELECT p.chunk_id, p.ordinal, c.text, c.heading_path, p.section, p.start_at, p.end_at, c.kind, p.page, p.boxes,

@@ -9,10 +9,14 @@ FROM lex_stat WHERE tenant_id = %(tenant)s FOR UPDATE
 UPDATE lex_stat SET next_chunk = next_chunk + %(count)s WHERE tenant_id = %(tenant)s
 RETURNING next_chunk - %(count)s AS first
 
--- name: active_set
-SELECT s.embedder_id, s.dimension, coalesce((
+-- name: sets
+SELECT s.embedder_id, s.dimension, s.active, coalesce((
     SELECT true FROM embeddings e WHERE e.tenant_id = %(tenant)s AND e.embedder_id = s.embedder_id LIMIT 1), false) AS used
-FROM embedding_sets s WHERE s.tenant_id = %(tenant)s AND s.active
+FROM embedding_sets s WHERE s.tenant_id = %(tenant)s
+
+-- name: keep_active
+-- It stays the active one until this transaction ends.
+SELECT embedder_id FROM embedding_sets WHERE tenant_id = %(tenant)s AND active FOR SHARE
 
 -- name: add_set
 SELECT add_embedding_set(%(embedder)s, %(dimension)s)
@@ -102,8 +106,8 @@ WHERE tenant_id = %(tenant)s
 SELECT chunk_id, text_length, title_length, headings_length, w FROM lex_doc
 WHERE tenant_id = %(tenant)s AND chunk_id = ANY(%(chunk_id)b::int[])
 
--- name: live_words
-SELECT chunk_id FROM lex_doc WHERE tenant_id = %(tenant)s AND document_id = ANY(%(documents)s) AND NOT retired
+-- name: words_of
+SELECT chunk_id, retired FROM lex_doc WHERE tenant_id = %(tenant)s AND document_id = ANY(%(documents)s)
 
 -- name: empty_words
 DELETE FROM lex_doc WHERE tenant_id = %(tenant)s AND document_id = ANY(%(documents)s)
@@ -142,3 +146,48 @@ WHERE l.tenant_id = %(tenant)s AND l.chunk_id = u.chunk_id
 -- name: freeze_averages
 UPDATE lex_stat SET text_average = %(text)s, title_average = %(title)s, headings_average = %(headings)s
 WHERE tenant_id = %(tenant)s
+
+-- name: clear_bits
+-- Chunks in no block yet have no bit.
+WITH places AS (
+    SELECT u.chunk_id / s.block_size AS block, u.chunk_id %% s.block_size AS place, s.block_size
+    FROM lex_stat s CROSS JOIN unnest(%(chunk_id)b::int[]) AS u (chunk_id)
+    WHERE s.tenant_id = %(tenant)s AND u.chunk_id < s.merged_to
+), bits AS (
+    SELECT b.block, string_agg(CASE WHEN p.place IS NULL THEN '0' ELSE '1' END, '' ORDER BY n)::bit varying AS bits
+    FROM (SELECT DISTINCT block, block_size FROM places) b CROSS JOIN LATERAL generate_series(0, b.block_size - 1) n
+    LEFT JOIN places p ON p.block = b.block AND p.place = n GROUP BY b.block
+)
+UPDATE lex_mask m SET live = m.live & ~ b.bits FROM bits b
+WHERE m.tenant_id = %(tenant)s AND m.block = b.block AND bit_count(m.live & b.bits) > 0
+
+-- name: set_bits
+WITH places AS (
+    SELECT u.chunk_id / s.block_size AS block, u.chunk_id %% s.block_size AS place, s.block_size, d.collection_id
+    FROM lex_stat s CROSS JOIN unnest(%(chunk_id)b::int[]) AS u (chunk_id)
+    JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = u.chunk_id
+    JOIN documents d ON d.tenant_id = %(tenant)s AND d.id = c.document_id
+    WHERE s.tenant_id = %(tenant)s AND u.chunk_id < s.merged_to
+)
+INSERT INTO lex_mask AS m (tenant_id, block, collection_id, live)
+SELECT %(tenant)s, b.block, b.collection_id,
+       string_agg(CASE WHEN p.place IS NULL THEN '0' ELSE '1' END, '' ORDER BY n)::bit varying
+FROM (SELECT DISTINCT block, block_size, collection_id FROM places) b
+CROSS JOIN LATERAL generate_series(0, b.block_size - 1) n
+LEFT JOIN places p ON p.block = b.block AND p.collection_id = b.collection_id AND p.place = n
+GROUP BY b.block, b.collection_id
+ON CONFLICT (tenant_id, block, collection_id) DO UPDATE SET live = m.live | excluded.live
+
+-- name: count_gone
+UPDATE lex_span p SET gone = p.gone + g.chunks FROM (
+    SELECT u.chunk_id / s.block_size AS block, count(*) AS chunks
+    FROM lex_stat s CROSS JOIN unnest(%(chunk_id)b::int[]) AS u (chunk_id)
+    WHERE s.tenant_id = %(tenant)s AND u.chunk_id < s.merged_to GROUP BY 1) g
+WHERE p.tenant_id = %(tenant)s AND p.block = g.block
+
+-- name: note_strays
+UPDATE lex_stat s SET strays = s.strays || ARRAY(SELECT x FROM unnest(%(chunk_id)b::int[]) x WHERE x < s.merged_to)
+WHERE s.tenant_id = %(tenant)s AND s.merged_to > %(first)s
+
+-- name: outdate_blocks
+UPDATE lex_span SET gone = chunks WHERE tenant_id = %(tenant)s

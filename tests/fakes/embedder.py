@@ -28,13 +28,13 @@ def _terms(text: str) -> Iterator[str]:
             yield _stem(run)
 
 
-def vector(text: str) -> Vectors:
+def vector(text: str, dimension: int = DIMENSION) -> Vectors:
     """The unit vector of one text; a text without a word gets the first axis."""
-    total = np.zeros(DIMENSION, np.float32)
+    total = np.zeros(dimension, np.float32)
     for term in _terms(text):
         digest = hashlib.blake2b(term.encode(), digest_size=8).digest()
-        total[digest[0] % DIMENSION] += 1.0 if digest[1] % 2 else -1.0
-        total[digest[2] % DIMENSION] += 1.0 if digest[3] % 2 else -1.0
+        total[digest[0] % dimension] += 1.0 if digest[1] % 2 else -1.0
+        total[digest[2] % dimension] += 1.0 if digest[3] % 2 else -1.0
     if not total.any():
         total[0] = 1.0
     unit: Vectors = total / np.linalg.norm(total)
@@ -44,18 +44,19 @@ def vector(text: str) -> Vectors:
 class FakeEmbedder:
     """Implements `inference.interfaces.Embedder`. `embedded` counts the texts, `closed` tells whether it was let go."""
 
-    def __init__(self, name: str = "fake:bag-64:1") -> None:
+    def __init__(self, name: str = "fake:bag-64:1", dimension: int = DIMENSION) -> None:
         self.id = name
-        self.dimension = DIMENSION
+        self.dimension = dimension
         self.embedded = 0
         self.closed = False
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         self.embedded += len(texts)
-        return np.stack([vector(text) for text in texts]) if texts else np.empty((0, DIMENSION), np.float32)
+        made = [vector(text, self.dimension) for text in texts]
+        return np.stack(made) if made else np.empty((0, self.dimension), np.float32)
 
     async def embed_query(self, text: str) -> Vectors:
-        return vector(text)
+        return vector(text, self.dimension)
 
     async def close(self) -> None:
         self.closed = True

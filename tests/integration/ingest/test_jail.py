@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -271,18 +271,6 @@ async def test_a_picture_has_less_time_than_a_reading(
     assert documents(home) == []
 
 
-async def test_cancelling_kills_the_drawing(jail: Jail, tmp_path: Path, home: Path) -> None:
-    await jail.walls()
-    idle = set(running(home))
-    task = asyncio.create_task(drawn(jail, tmp_path, "hang"))
-    await until(lambda: hanging(home))
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert set(running(home)) == idle
-    assert documents(home) == []
-
-
 # --- the life of the process ------------------------------------------------------------------------------------------
 
 
@@ -310,10 +298,13 @@ def folders(home: Path) -> set[Path]:
     return set(home.iterdir())
 
 
-async def test_cancelling_kills_the_reading(jail: Jail, tmp_path: Path, home: Path) -> None:
+@pytest.mark.parametrize("work", [read, drawn])
+async def test_cancelling_kills_what_works_on_the_document(
+    jail: Jail, tmp_path: Path, home: Path, work: Callable[[Jail, Path, str], Coroutine[None, None, object]]
+) -> None:
     await jail.walls()
     idle = set(running(home))
-    task = asyncio.create_task(read(jail, tmp_path, "hang"))
+    task = asyncio.create_task(work(jail, tmp_path, "hang"))
     await until(lambda: hanging(home))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

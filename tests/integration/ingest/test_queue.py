@@ -81,6 +81,7 @@ async def test_a_job_names_a_tenant_and_a_document_and_nothing_else(
     assert "board" not in str(job)
 
 
+@pytest.mark.threat(111)
 async def test_a_document_has_one_job_however_often_and_by_whom_it_is_queued(
     database: Database, ingestor: Ingestor, tenant: Tenant, fresh: DatabaseUnderTest
 ) -> None:

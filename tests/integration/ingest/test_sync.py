@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import IntramurosError, NotFound, SyncRefused
-from core.records import Document, DocumentState, Principal, Tenant
+from core.records import Document, DocumentState, Filters, Principal, Tenant
 from core.settings import Settings
 from inference.interfaces import Vectors
 from ingest import watching
@@ -82,7 +82,7 @@ class Share:
     async def found(self, query: str, as_of: date | None = None) -> list[str]:
         vector = await self.embedder.embed_query(query)
         hits = await search.search(
-            self.db, self.operator, query, vector, embedder_id=self.embedder.id, as_of=as_of, limit=3
+            self.db, self.operator, query, vector, embedder_id=self.embedder.id, filters=Filters(as_of=as_of), limit=3
         )
         return [hit.text for hit in hits]
 
