@@ -17,7 +17,7 @@ from api.context import Context, InContext
 from core.errors import Forbidden, NotFound, Unauthenticated
 from core.records import Principal
 from core.settings import Settings
-from storage import tenants, users
+from storage import audit, tenants, users
 from storage.database import Database
 
 COOKIE: Final = "intramuros_session"
@@ -66,20 +66,22 @@ async def log_in(context: Context, slug: str, name: str, password: str, client: 
     """The user and a fresh cookie token. Raises Unauthenticated, TooManyAttempts."""
     db, account = context.runtime.db, (slug, name.casefold())
     context.throttle.attempt(account, client)
-    found = await _account(db, slug, name)
+    tenant_id = await _tenant_id(db, slug)
+    found = await users.by_name(db, tenant_id, name)
     if not await context.hashing.check(password, found[1] if found else None) or found is None:
+        await audit.record(db, tenant_id, found[0].user_id if found else None, "login.failed")
         raise Unauthenticated("The name or the password is not right.")
     context.throttle.succeeded(account, client)
     expires_at = datetime.now(UTC) + timedelta(hours=context.runtime.settings.login_hours)
     return found[0], await issue(db, found[0], "log-in", "cookie", expires_at)
 
 
-async def _account(db: Database, slug: str, name: str) -> tuple[Principal, str] | None:
+async def _tenant_id(db: Database, slug: str) -> UUID:
+    # Where there is no such tenant all goes on as with one that has no such user.
     try:
-        tenant = await tenants.get(db, slug)
+        return (await tenants.get(db, slug)).id
     except NotFound:
-        return None
-    return await users.by_name(db, tenant.id, name)
+        return audit.INSTALLATION
 
 
 def set_cookie(response: Response, token: str, settings: Settings) -> None:
@@ -128,9 +130,11 @@ async def user(request: Request, context: InContext) -> Principal:
     return await principal_of(context.runtime.db, token)
 
 
-async def admin(principal: Annotated[Principal, Depends(user)]) -> Principal:
-    """Guard of a route for administrators. Raises Forbidden for others."""
+async def admin(principal: Annotated[Principal, Depends(user)], request: Request, context: InContext) -> Principal:
+    """Guard of a route for administrators. Raises Forbidden for others, and notes it."""
     if not principal.is_admin:
+        route = f"{request.method} {request.scope['route'].path}"
+        await audit.record(context.runtime.db, principal.tenant_id, principal.user_id, "access.refused", route)
         raise Forbidden
     return principal
 

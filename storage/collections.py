@@ -1,4 +1,7 @@
-"""Collections: named sets of documents, and the grants that say who reads them."""
+"""Collections: named sets of documents, and the grants that say who reads them.
+
+Each change is in the audit log; one that comes with a file that was read names nobody.
+"""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +12,9 @@ from psycopg.rows import DictRow
 
 from core.errors import InvalidRequest, NotFound
 from core.records import Collection, Principal
+from storage import audit
 from storage.database import Database, typed_row
+from storage.users import OPERATOR
 
 EVERYONE = "everyone"
 _GRANTEE = re.compile(r"everyone|group:.+|user:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -26,11 +31,14 @@ async def ensure(db: Database, tenant_id: UUID, name: str) -> Collection:
         made = await tx.row("collections.ensure", name=name)
         if made is not None:
             await tx.run("collections.grant", collection=made["id"], grantee=EVERYONE)
+            await audit.note(tx, None, "collection.created", made["id"])
         row = made or await tx.row("collections.by_name", name=name)
     return _collection(typed_row(row))
 
 
-async def create(db: Database, tenant_id: UUID, name: str, readers: Sequence[str] = ()) -> Collection:
+async def create(
+    db: Database, tenant_id: UUID, name: str, readers: Sequence[str] = (), *, by: UUID = OPERATOR
+) -> Collection:
     """A new collection for these grantees and for administrators. Errors: AlreadyExists, InvalidRequest as `grant`."""
     for grantee in readers:
         _check(grantee)
@@ -38,6 +46,7 @@ async def create(db: Database, tenant_id: UUID, name: str, readers: Sequence[str
         made = _collection(typed_row(await tx.row("collections.create", name=name)))
         for grantee in readers:
             await tx.run("collections.grant", collection=made.id, grantee=grantee)
+        await audit.note(tx, by, "collection.created", made.id)
     return made
 
 
@@ -65,6 +74,7 @@ async def grant(db: Database, tenant_id: UUID, collection_id: UUID, grantee: str
             await tx.run("collections.grant", collection=collection_id, grantee=grantee)
         except errors.ForeignKeyViolation as error:
             raise NotFound from error
+        await audit.note(tx, OPERATOR, "grant.given", _about(collection_id, grantee))
 
 
 async def revoke(db: Database, tenant_id: UUID, collection_id: UUID, grantee: str) -> None:
@@ -73,6 +83,7 @@ async def revoke(db: Database, tenant_id: UUID, collection_id: UUID, grantee: st
     async with db.transaction(tenant_id) as tx:
         if not await tx.run("collections.revoke", collection=collection_id, grantee=grantee):
             raise NotFound
+        await audit.note(tx, OPERATOR, "grant.taken", _about(collection_id, grantee))
 
 
 async def grants(db: Database, tenant_id: UUID, collection_id: UUID) -> list[str]:
@@ -84,6 +95,11 @@ async def grants(db: Database, tenant_id: UUID, collection_id: UUID) -> list[str
 def _check(grantee: str) -> None:
     if not _GRANTEE.fullmatch(grantee):
         raise InvalidRequest("A grantee is `everyone`, `group:NAME` or `user:` and the user's id.")
+
+
+def _about(collection_id: UUID, grantee: str) -> str:
+    # A group's name is an organisation's own word: its kind alone is told.
+    return f"{collection_id} {'group' if grantee.startswith('group:') else grantee}"
 
 
 def _collection(row: DictRow) -> Collection:

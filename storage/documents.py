@@ -28,7 +28,7 @@ from core.records import (
     Revision,
 )
 from core.text import embedded_text
-from storage import indexing, revising
+from storage import audit, indexing, revising
 from storage.collections import grantees
 from storage.database import Database, Transaction, typed_row
 from storage.locks import key_of
@@ -186,10 +186,11 @@ async def add_vectors(
 async def finish(db: Database, tenant_id: UUID, document_id: UUID, *, embedder_id: str, sha256: str) -> Document:
     """Call a document ready when these bytes are read and no vector is missing; what it is afterwards.
 
-    Errors: NotFound, EmbeddingSetMismatch.
+    Errors: NotFound, EmbeddingSetMismatch (also where another set was made the active one meanwhile).
     """
     async with db.transaction(tenant_id) as tx:
         await _lock(tx, document_id)
+        await indexing.keep_active(tx, embedder_id)
         if not await indexing.missing(tx, document_id, embedder_id, 1):
             await tx.run("documents.ready", id=document_id, sha256=sha256)
         document = await _one(tx, document_id)
@@ -372,6 +373,7 @@ async def set_dates(
             raise InvalidRequest("The document has not been read yet. Date it when it is.")
         await revising.date_it(tx, document_id, document.revision, *dates, dates_set=True)
         await tx.run("revisions.settle", document=document_id)
+        await audit.note(tx, principal.user_id, "document.dated", document_id)
         return await _one(tx, document_id)
 
 
@@ -400,6 +402,7 @@ async def release(
         if await tx.run("documents.release", id=document_id, chunk_ids=wanted):
             await revising.follow(tx, document_id)
             await tx.run("documents.embed_again", id=document_id)
+            await audit.note(tx, principal.user_id, "quarantine.released", document_id)
         return await _one(tx, document_id)
 
 
@@ -422,6 +425,7 @@ async def delete(db: Database, principal: Principal, document_id: UUID) -> Recei
         family = await _family(tx, document_id)
         counts = await _counted(tx, family)
         await _remove(tx, family)
+        await audit.note(tx, principal.user_id, "document.deleted", document_id)
     logger.info("document deleted", extra={"document": str(document_id), **counts})
     return Receipt(document.path, counts)
 

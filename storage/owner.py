@@ -9,8 +9,11 @@ from psycopg.rows import DictRow, dict_row
 from storage import queries
 from storage.database import CONNECT_SECONDS, Connection, translated
 
-# Waiting longer for a lock would hold up everyone who queues behind us.
-OPTIONS = "-c search_path=intramuros,public -c lock_timeout=5s -c client_min_messages=warning -c timezone=UTC"
+# Waiting longer for a lock would hold up everyone who queues behind us. The queue's triggers name its tables without
+# their schema.
+OPTIONS = (
+    "-c search_path=intramuros,public,procrastinate -c lock_timeout=5s -c client_min_messages=warning -c timezone=UTC"
+)
 
 
 @asynccontextmanager

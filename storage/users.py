@@ -1,15 +1,19 @@
-"""Users of a tenant and their tokens. A token's SHA-256 (hexadecimal) is stored, never the token."""
+"""Users of a tenant and their tokens. A token's SHA-256 (hexadecimal) is stored, never the token.
+
+Users and API tokens are made and changed by the operator at the command line alone; each change is in the audit log.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from psycopg.rows import DictRow
 
 from core.errors import NotFound
 from core.records import Principal, Role
+from storage import audit
 from storage.database import Database, typed_row
 
 OPERATOR: Final = UUID(int=0)
@@ -41,6 +45,11 @@ def operator(tenant_id: UUID) -> Principal:
     return Principal(tenant_id, OPERATOR, "operator", Role.ADMIN)
 
 
+def member(tenant_id: UUID, group: str) -> Principal:
+    """Somebody who has the rights of a group and of everyone, none of a user's: to see what the group may read."""
+    return Principal(tenant_id, uuid4(), f"member of {group}", Role.EMPLOYEE, frozenset({group}))
+
+
 async def create(
     db: Database, tenant_id: UUID, name: str, password_hash: str, role: Role, groups: Iterable[str] = ()
 ) -> Principal:
@@ -49,7 +58,9 @@ async def create(
         row = await tx.row(
             "users.create", name=name, password_hash=password_hash, role=str(role), groups=sorted(set(groups))
         )
-    return _principal(tenant_id, typed_row(row))
+        made = _principal(tenant_id, typed_row(row))
+        await audit.note(tx, OPERATOR, "user.created", made.user_id)
+    return made
 
 
 async def by_name(db: Database, tenant_id: UUID, name: str) -> tuple[Principal, str] | None:
@@ -78,6 +89,7 @@ async def set_disabled(db: Database, tenant_id: UUID, user_id: UUID, disabled: b
     async with db.transaction(tenant_id) as tx:
         if not await tx.run("users.set_disabled", id=user_id, disabled=disabled):
             raise NotFound
+        await audit.note(tx, OPERATOR, "user.disabled" if disabled else "user.enabled", user_id)
 
 
 async def set_password(db: Database, tenant_id: UUID, user_id: UUID, password_hash: str) -> None:
@@ -85,6 +97,7 @@ async def set_password(db: Database, tenant_id: UUID, user_id: UUID, password_ha
     async with db.transaction(tenant_id) as tx:
         if not await tx.run("users.set_password", id=user_id, password_hash=password_hash):
             raise NotFound
+        await audit.note(tx, OPERATOR, "user.password_set", user_id)
 
 
 async def add_token(
@@ -100,7 +113,11 @@ async def add_token(
             kind=kind,
             expires_at=expires_at,
         )
-    token_id: UUID = typed_row(row)["id"]
+        token_id: UUID = typed_row(row)["id"]
+        if kind == "cookie":
+            await audit.note(tx, principal.user_id, "login.succeeded", token_id)
+        else:
+            await audit.note(tx, OPERATOR, "token.created", token_id)
     return token_id
 
 
@@ -123,6 +140,7 @@ async def revoke_token(db: Database, principal: Principal, token_id: UUID) -> No
     async with db.transaction(principal.tenant_id) as tx:
         if not await tx.run("users.revoke_token", user=principal.user_id, id=token_id):
             raise NotFound
+        await audit.note(tx, OPERATOR, "token.revoked", token_id)
 
 
 async def forget_token(db: Database, tenant_id: UUID, token_sha256: str) -> None:

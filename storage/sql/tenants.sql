@@ -20,6 +20,9 @@ WITH operator AS (
 SELECT add_partition('chunks', 'chunks_' || %(suffix)s, %(tenant)s::text),
        add_partition('placements', 'placements_' || %(suffix)s, %(tenant)s::text),
        add_partition('lex_doc', 'lex_doc_' || %(suffix)s, %(tenant)s::text),
+       add_partition('lex_posting', 'lex_posting_' || %(suffix)s, %(tenant)s::text),
+       add_partition('lex_block', 'lex_block_' || %(suffix)s, %(tenant)s::text),
+       add_partition('lex_mask', 'lex_mask_' || %(suffix)s, %(tenant)s::text),
        add_partition('embeddings', 'embeddings_' || %(suffix)s, %(tenant)s::text, 'embedder_id')
 
 -- name: list_all
@@ -28,19 +31,18 @@ SELECT id, slug, name FROM tenants ORDER BY slug
 -- name: by_slug
 SELECT id, slug, name FROM tenants WHERE slug = %(slug)s FOR UPDATE
 
--- name: count
-SELECT (SELECT count(*) FROM users WHERE tenant_id = %(tenant)s AND password_hash IS NOT NULL) AS users,
-       (SELECT count(*) FROM collections WHERE tenant_id = %(tenant)s) AS collections,
-       (SELECT count(*) FROM documents WHERE tenant_id = %(tenant)s) AS documents,
-       (SELECT count(*) FROM revisions WHERE tenant_id = %(tenant)s) AS revisions,
-       (SELECT count(*) FROM chunks WHERE tenant_id = %(tenant)s) AS chunks,
-       (SELECT count(*) FROM placements WHERE tenant_id = %(tenant)s) AS placements,
-       (SELECT count(*) FROM embeddings WHERE tenant_id = %(tenant)s) AS vectors,
-       (SELECT count(*) FROM lex_doc WHERE tenant_id = %(tenant)s) AS words,
-       (SELECT count(*) FROM sessions WHERE tenant_id = %(tenant)s) AS sessions,
-       (SELECT count(*) FROM turns WHERE tenant_id = %(tenant)s) AS turns,
-       (SELECT count(*) FROM checkpoints.checkpoints
-        WHERE split_part(thread_id, ':', 1) = %(tenant)s::text) AS checkpoints
+-- name: tables
+-- Every table that may hold something of a tenant's: whole ones and parents of partitions, with what finds its rows.
+SELECT n.nspname AS schema, c.relname AS name, CASE
+    WHEN EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant_id') THEN 'tenant_id'
+    WHEN EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'thread_id') THEN 'thread_id'
+    ELSE 'text' END AS by
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname IN ('intramuros', 'checkpoints', 'procrastinate') AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+ORDER BY n.nspname = 'procrastinate', n.nspname, c.relname
+
+-- name: named_after
+SELECT count(*) AS relations FROM pg_class WHERE relname LIKE '%%' || %(hex)s || '%%'
 
 -- name: remove
 WITH terms AS (
@@ -51,5 +53,11 @@ WITH terms AS (
     DELETE FROM checkpoints.checkpoint_blobs WHERE split_part(thread_id, ':', 1) = %(tenant)s::text
 ), checkpoints AS (
     DELETE FROM checkpoints.checkpoints WHERE split_part(thread_id, ':', 1) = %(tenant)s::text
+), jobs AS (
+    DELETE FROM procrastinate.procrastinate_jobs WHERE queue_name = %(tenant)s::text
+), entries AS (
+    DELETE FROM audit WHERE tenant_id = %(tenant)s
+), heads AS (
+    DELETE FROM audit_heads WHERE tenant_id = %(tenant)s
 )
 DELETE FROM tenants WHERE id = %(tenant)s

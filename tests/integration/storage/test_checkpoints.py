@@ -67,6 +67,7 @@ async def test_a_session_is_remembered(database: Database, principal: Principal,
     assert await say(database, principal, thread, "again") == ["hello", "again"]
 
 
+@pytest.mark.threat(51)
 @pytest.mark.parametrize(
     "intruder",
     [
@@ -96,6 +97,7 @@ async def test_a_guessed_thread_is_neither_read_nor_written_nor_deleted(
     assert rows(fresh) == before
 
 
+@pytest.mark.threat(52)
 @pytest.mark.parametrize("thread", ["", "loose", ":", "x:y:z"])
 async def test_a_thread_without_an_owner_is_nobodys(database: Database, principal: Principal, thread: str) -> None:
     with pytest.raises(StorageError):
@@ -151,6 +153,7 @@ async def test_the_connection_goes_back_without_the_user(database: Database, pri
         assert await cursor.fetchone() == {"n": 0}
 
 
+@pytest.mark.threat(58)
 async def test_a_checkpoint_that_names_code_does_not_run_it(
     database: Database, principal: Principal, mine: UUID, fresh: DatabaseUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +166,7 @@ async def test_a_checkpoint_that_names_code_does_not_run_it(
     assert called == []
 
 
+@pytest.mark.threat(58)
 async def test_without_strict_deserialisation_there_is_no_memory(
     database: Database, principal: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ async def value(connection: Any, query: str) -> object:
     return next(iter(row.values()))
 
 
+@pytest.mark.threat(38)
 async def test_the_owner_and_superusers_are_refused(fresh: DatabaseUnderTest) -> None:
     with pytest.raises(UnsafeRole):
         await Database.open(fresh.owner_dsn, pool_size=1)
@@ -43,6 +44,7 @@ async def test_a_database_that_is_not_there_is_named_unavailable(fresh: Database
         await Database.open(psycopg.conninfo.make_conninfo(fresh.app_dsn, dbname="nowhere"), pool_size=1)
 
 
+@pytest.mark.threat(41)
 async def test_the_tenant_ends_with_the_transaction(one_connection: Database, tenant: Tenant) -> None:
     async with one_connection.transaction(tenant.id) as tx:
         assert await value(tx.connection, TENANT) == str(tenant.id)
@@ -51,6 +53,7 @@ async def test_the_tenant_ends_with_the_transaction(one_connection: Database, te
         assert await value(connection, "SELECT count(*) FROM users") == 0
 
 
+@pytest.mark.threat(41)
 async def test_the_tenant_ends_with_a_crash(one_connection: Database, tenant: Tenant, other_tenant: Tenant) -> None:
     with pytest.raises(StorageError):
         async with one_connection.transaction(tenant.id) as tx:
@@ -80,6 +83,7 @@ async def test_the_tenant_ends_with_a_cancelled_task(one_connection: Database, t
         assert await value(connection, TENANT) == ""
 
 
+@pytest.mark.threat(42)
 async def test_a_setting_that_lasts_is_wiped_on_return(one_connection: Database, tenant: Tenant) -> None:
     async with one_connection.unscoped() as connection:
         await connection.execute(
@@ -102,6 +106,7 @@ async def test_a_connection_that_cannot_be_wiped_is_thrown_away(
         assert await value(connection, TENANT) == ""
 
 
+@pytest.mark.threat(41)
 async def test_every_connection_of_a_growing_pool_is_scoped(
     database: Database, tenant: Tenant, other_tenant: Tenant
 ) -> None:
@@ -113,6 +118,7 @@ async def test_every_connection_of_a_growing_pool_is_scoped(
     assert all(await asyncio.gather(*(who(t.id) for _ in range(15) for t in (tenant, other_tenant))))
 
 
+@pytest.mark.threat(43)
 @pytest.mark.parametrize("nothing", [None, "", "demo", "3f0c7f9e-0000-4000-8000-000000000000"])
 async def test_without_a_tenant_nothing_works(database: Database, nothing: Any) -> None:
     nobody = Principal(nothing, uuid4(), "nobody", Role.ADMIN)
@@ -129,6 +135,7 @@ async def test_without_a_tenant_nothing_works(database: Database, nothing: Any) 
             await call
 
 
+@pytest.mark.threat(45)
 async def test_a_row_of_another_tenant_can_not_be_written(
     database: Database, tenant: Tenant, other_tenant: Tenant
 ) -> None:
@@ -151,6 +158,7 @@ async def test_rows_of_another_tenant_are_neither_seen_nor_changed(
     assert (await collections.by_name(database, other_tenant.id, "theirs")).id == theirs.id
 
 
+@pytest.mark.threat(46)
 async def test_two_tenants_may_hold_the_same_names(database: Database, tenant: Tenant, other_tenant: Tenant) -> None:
     for each in (tenant, other_tenant):
         assert (await collections.create(database, each.id, "handbook")).name == "handbook"

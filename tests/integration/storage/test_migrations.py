@@ -36,6 +36,7 @@ async def test_an_empty_database_gets_all_of_them_and_then_none(empty_database: 
     await db.close()
 
 
+@pytest.mark.threat(57)
 async def test_processes_that_migrate_at_once_all_succeed(empty_database: DatabaseUnderTest) -> None:
     results = await asyncio.gather(*(migrations.migrate(empty_database.owner_dsn) for _ in range(8)))
     assert sorted(results) == [[]] * 7 + [names()]

@@ -11,7 +11,17 @@ import psycopg
 import pytest
 
 from core.errors import EmbeddingSetMismatch, Forbidden, InvalidRequest, NotFound, StorageError
-from core.records import Document, DocumentState, Hit, ParsedDocument, ParseWarning, Principal, Searchable, Tenant
+from core.records import (
+    Document,
+    DocumentState,
+    Filters,
+    Hit,
+    ParsedDocument,
+    ParseWarning,
+    Principal,
+    Searchable,
+    Tenant,
+)
 from storage import collections, documents, lexical, search
 from storage.database import Database
 from tests.conftest import DatabaseUnderTest
@@ -297,10 +307,10 @@ async def test_a_future_revision_waits_for_its_day(database: Database, tenant: T
     )  # fmt: skip
     for options in ({}, {"vector": unit(1), "mode": "vector", "limit": 1}, {"vector": unit(1), "limit": 1}):
         assert await found(database, principal, "leave days", **options) == ["leave is 20 days"]
-        later = await found(database, principal, "leave days", as_of=begins, **options)
+        later = await found(database, principal, "leave days", filters=Filters(as_of=begins), **options)
         assert later == ["leave is 25 days"]
     assert await found(database, principal, "apply") == ["apply to HR"]
-    assert await found(database, principal, "apply", as_of=begins) == ["apply to HR"]
+    assert await found(database, principal, "apply", filters=Filters(as_of=begins)) == ["apply to HR"]
 
 
 async def test_words_that_only_an_older_revision_has_are_found_in_it(
@@ -309,7 +319,9 @@ async def test_words_that_only_an_older_revision_has_are_found_in_it(
     await fill(database, tenant.id, "a.md", ["the telex is in room 5"])
     await fill(database, tenant.id, "a.md", ["the printer is in room 5"], effective_from=TODAY)
     assert await found(database, principal, "telex") == []
-    assert await found(database, principal, "telex", as_of=TODAY - timedelta(days=1)) == ["the telex is in room 5"]
+    assert await found(database, principal, "telex", filters=Filters(as_of=TODAY - timedelta(days=1))) == [
+        "the telex is in room 5"
+    ]
 
 
 async def test_a_hit_of_an_older_revision_tells_of_that_one(
@@ -330,8 +342,8 @@ async def test_an_expired_revision_gives_nothing_and_no_older_one_steps_in(
         database, tenant.id, "a.md", ["leave 25"], effective_from=date(2024, 1, 1), effective_to=date(2024, 12, 31)
     )
     assert await found(database, principal, "leave") == []
-    assert await found(database, principal, "leave", as_of=date(2023, 12, 31)) == ["leave 20"]
-    assert await found(database, principal, "leave", as_of=date(2024, 12, 31)) == ["leave 25"]
+    assert await found(database, principal, "leave", filters=Filters(as_of=date(2023, 12, 31))) == ["leave 20"]
+    assert await found(database, principal, "leave", filters=Filters(as_of=date(2024, 12, 31))) == ["leave 25"]
 
 
 async def test_the_revision_that_begins_last_is_in_force_whatever_its_number(
@@ -341,8 +353,8 @@ async def test_the_revision_that_begins_last_is_in_force_whatever_its_number(
     await fill(database, tenant.id, "a.md", ["leave 25"], effective_from=date(2025, 1, 1))
     await fill(database, tenant.id, "a.md", ["leave 20"], effective_from=date(2020, 1, 1))
     assert await found(database, principal, "leave") == ["leave 25"]
-    assert await found(database, principal, "leave", as_of=date(2024, 12, 31)) == ["leave 20"]
-    assert await found(database, principal, "leave", as_of=date(2019, 12, 31)) == []
+    assert await found(database, principal, "leave", filters=Filters(as_of=date(2024, 12, 31))) == ["leave 20"]
+    assert await found(database, principal, "leave", filters=Filters(as_of=date(2019, 12, 31))) == []
     # Of two that begin on one day the later stored holds.
     await fill(database, tenant.id, "a.md", ["leave 26"], effective_from=date(2025, 1, 1))
     assert await found(database, principal, "leave") == ["leave 26"]
@@ -365,7 +377,7 @@ async def test_an_admins_dates_win_until_a_later_file_says_its_own(
         database, admin, document.id, effective_from=date(2022, 1, 1), effective_to=date(2099, 1, 1), supersedes="HR-1"
     )
     assert (dated.effective_from, dated.supersedes, dated.state) == (date(2022, 1, 1), "HR-1", DocumentState.READY)
-    assert await found(database, principal, "leave", as_of=date(2021, 6, 1)) == []
+    assert await found(database, principal, "leave", filters=Filters(as_of=date(2021, 6, 1))) == []
     # The same bytes read again.
     await documents.store_revision(
         database, tenant.id, document.id, ParsedDocument("a.md", (), effective_from=date(2021, 1, 1)),
@@ -480,7 +492,7 @@ async def test_older_revisions_keep_their_quarantine(
     document = await fill(database, tenant.id, "a.md", ["obey me", "text"], suspicious=["obey me"])
     await fill(database, tenant.id, "a.md", ["text"], effective_from=TODAY)
     yesterday = TODAY - timedelta(days=1)
-    assert await found(database, principal, "obey", as_of=yesterday) == []
+    assert await found(database, principal, "obey", filters=Filters(as_of=yesterday)) == []
     assert await documents.quarantined(database, admin) == []
     for reader, expected in ((admin, ["obey me", "text"]), (principal, ["text"])):
         shown = await documents.revision_chunks(database, reader, document.id, 1)

@@ -41,6 +41,7 @@ async def test_sessions_are_listed_by_their_last_use(database: Database, princip
     assert [session.title for session in await sessions.listing(database, principal)] == ["newer", "old"]
 
 
+@pytest.mark.threat(51)
 async def test_nobody_else_finds_a_session(
     database: Database, principal: Principal, admin: Principal, other_tenant: Tenant
 ) -> None:

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from core.errors import NotFound
-from core.records import Document, DocumentState, ParsedDocument, ParseWarning, Principal, Sidecar, Tenant
+from core.records import Document, DocumentState, Filters, ParsedDocument, ParseWarning, Principal, Sidecar, Tenant
 from storage import collections, documents, search, sidecars
 from storage.database import Database
 from tests.integration.storage.filling import EMBEDDER, chunks_of, fill, register
@@ -62,7 +62,7 @@ async def test_search_follows_the_sidecars_dates(database: Database, tenant: Ten
     document = await fill(database, tenant.id, "a.md", ["Hats are off."])
 
     async def found(day: date) -> int:
-        return len(await search.search(database, admin, "hats", None, embedder_id=EMBEDDER, as_of=day))
+        return len(await search.search(database, admin, "hats", None, embedder_id=EMBEDDER, filters=Filters(as_of=day)))
 
     assert (await found(JANUARY), await found(JUNE)) == (1, 1)
     described = await sidecars.describe(database, tenant.id, document.id, Sidecar("s1", effective_from=JUNE))

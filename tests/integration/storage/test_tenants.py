@@ -41,24 +41,25 @@ async def test_removing_a_tenant_leaves_the_others_whole(
     await fill(database, tenant.id, "a.md", ["one", "two"])
     kept = await fill(database, other_tenant.id, "a.md", ["one"])
     receipt = await tenants.remove(fresh.owner_dsn, "demo")
-    assert receipt.counts == {
-        "users": 1,
+    expected = {
+        "tenants": 1,
+        "users": 2,
         "collections": 1,
         "documents": 1,
         "revisions": 1,
         "chunks": 2,
         "placements": 2,
-        "vectors": 2,
-        "words": 2,
-        "sessions": 0,
-        "turns": 0,
-        "checkpoints": 0,
+        "embeddings": 2,
+        "lex_doc": 2,
+        "audit": 3,
     }
+    assert {table: receipt.counts.get(table) for table in expected} == expected
+    assert "sessions" not in receipt.counts
     assert await tenants.list_all(fresh.owner_dsn) == [other_tenant]
     assert (await documents.pending(database, other_tenant.id)) == []
     assert kept.chunks == 1
     assert count(fresh.owner_dsn, PARTITIONS + f" AND relname LIKE '%{tenant.id.hex}%'") == 0
-    assert count(fresh.owner_dsn, PARTITIONS + f" AND relname LIKE '%{other_tenant.id.hex}%'") == 5
+    assert count(fresh.owner_dsn, PARTITIONS + f" AND relname LIKE '%{other_tenant.id.hex}%'") == 8
 
 
 async def test_removing_twice_says_so(fresh: DatabaseUnderTest, tenant: Tenant) -> None:
