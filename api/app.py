@@ -25,6 +25,7 @@ from api.routes import (
     schema,
     search,
     sessions,
+    synonyms,
 )
 from api.runtime import Runtime
 from api.security import BodyGuard, Edge
@@ -50,6 +51,7 @@ ROUTERS: Final = tuple(
         schema,
         search,
         sessions,
+        synonyms,
     )
 )
 

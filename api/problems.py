@@ -6,7 +6,6 @@ secret: a person gets the trace id, the log has the rest under the same id.
 
 import inspect
 import logging
-import traceback
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -18,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from core.errors import IntramurosError, InvalidRequest
-from core.logs import trace_id
+from core.logs import places, trace_id
 
 logger = logging.getLogger(__name__)
 
@@ -85,13 +84,7 @@ def _kinds() -> Mapping[str, type[IntramurosError]]:
 
 def log_defect(error: BaseException) -> None:
     """Log an unexpected exception: kinds and places only, for its text may hold what a user wrote."""
-    kinds = [type(error).__name__]
-    cause = error.__cause__ or error.__context__
-    while cause is not None and len(kinds) < 8:
-        kinds.append(type(cause).__name__)
-        cause = cause.__cause__ or cause.__context__
-    frames = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
-    logger.error("unexpected error", extra={"kinds": kinds, "frames": frames[-12:]})
+    logger.error("unexpected error", extra=places(error))
 
 
 def install(app: FastAPI) -> None:

@@ -230,11 +230,12 @@ class PassageView(View):
 
 
 class ScoresView(View):
-    """Similarity of the vectors, BM25, and both fused; null where a hit was not in that list."""
+    """Similarity of the vectors, BM25, and both fused; null where a hit was not in that list, or not reranked."""
 
     vector: float | None
     bm25: float | None
     fused: float
+    reranked: float | None
 
 
 class HitView(View):

@@ -132,7 +132,7 @@ class SessionBusy(StorageError):
 
 
 class EmbeddingSetMismatch(StorageError):
-    """The documents were embedded by another model than the one in use. Choose that model again, or re-ingest."""
+    """The vectors were made by another model than the one in use. Choose it again, or run `intramuros reembed`."""
 
     code = "embedding_set_mismatch"
     status = 409

@@ -1,8 +1,12 @@
-"""Logging: one configuration, JSON or pretty lines, a trace id that follows a request down to SQL."""
+"""Logging: one configuration, JSON or pretty lines, a trace id that follows a request down to SQL.
+
+Of an exception its kinds and places are written, never its text: that may hold what a user asked or a document says.
+"""
 
 import json
 import logging
 import sys
+import traceback
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,6 +45,17 @@ def configure(log_format: Literal["pretty", "json"], level: str) -> None:
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
 
 
+def places(error: BaseException) -> dict[str, list[str]]:
+    """What may be logged of an exception: `kinds`, its own and its causes', and `frames`, the last twelve."""
+    kinds = [type(error).__name__]
+    cause = error.__cause__ or error.__context__
+    while cause is not None and len(kinds) < 8:
+        kinds.append(type(cause).__name__)
+        cause = cause.__cause__ or cause.__context__
+    frames = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
+    return {"kinds": kinds, "frames": frames[-12:]}
+
+
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
     return {key: value for key, value in vars(record).items() if key not in _STANDARD}
 
@@ -60,8 +75,8 @@ class _Json(logging.Formatter):
             "message": record.getMessage(),
             **_extra(record),
         }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+        if record.exc_info and record.exc_info[1]:
+            line["exception"] = places(record.exc_info[1])
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
@@ -71,6 +86,7 @@ class _Pretty(logging.Formatter):
         fields = " ".join(f"{key}={value}" for key, value in _extra(record).items())
         text = _one_line(f"{record.getMessage()} {fields}".rstrip())
         line = f"{clock} {record.levelname.lower():7} {trace_id()} {record.name}: {text}"
-        if record.exc_info:
-            line = "\n".join([line, *map(_one_line, self.formatException(record.exc_info).split("\n"))])
+        if record.exc_info and record.exc_info[1]:
+            seen = places(record.exc_info[1])
+            line = "\n".join([line, *map(_one_line, (" < ".join(seen["kinds"]), *seen["frames"]))])
         return line

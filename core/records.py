@@ -79,6 +79,14 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
+class Synonym:
+    """Words and phrases of a tenant that mean the same, by the alphabet."""
+
+    id: UUID
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ParseWarning:
     """Something in a file that could not be read, or was removed on purpose. `text` is for a person.
 
@@ -254,7 +262,8 @@ class Chunk:
 class Filters:
     """What a search is narrowed to, beside the principal's rights; None: not narrowed.
 
-    `as_of`: the day whose revisions count, today when None. `media_types` as in Document.
+    `as_of`: the day whose revisions count, today when None. `media_types` as in Document. `without`: documents that are
+    left out.
     """
 
     collections: tuple[str, ...] | None = None
@@ -262,6 +271,7 @@ class Filters:
     languages: tuple[Language, ...] | None = None
     media_types: tuple[str, ...] | None = None
     as_of: date | None = None
+    without: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +279,7 @@ class Scores:
     """Similarity of the vectors (cosine), BM25, and the fused score in [0, 1]. None: not in that list.
 
     `by_vector` and `by_words` are the first two from 0 (their list's last) to 1 (its best). `reranked` is the score
-    that the order of reranked hits follows, None for those that were not reranked.
+    that the order of reranked hits follows, 0 to 1, None for those that were not reranked.
     """
 
     vector: float | None
@@ -328,7 +338,8 @@ class Explanation:
     """Why a search found what it found.
 
     `documents` and `chunks` are how many the rights and filters left; `words` is the weight of the list by words in the
-    fusion, 0 to 1; `exact` says that vectors were compared one by one, without an index.
+    fusion, 0 to 1; `exact` says that vectors were compared one by one, without an index. `synonyms` maps a word of the
+    query to those that were looked for as well.
     """
 
     hits: tuple[Hit, ...]
@@ -339,6 +350,7 @@ class Explanation:
     chunks: int
     words: float
     exact: bool
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import typer
 
 from api.cli import (
     ask,
+    audit,
     console,
     demo,
     doctor,
@@ -17,9 +18,12 @@ from api.cli import (
     ingest,
     migrate,
     models,
+    policy,
+    reembed,
     search,
     serve,
     sync,
+    synonyms,
     tenants,
     tokens,
     users,
@@ -40,6 +44,7 @@ for part in (
     worker,
     ask,
     search,
+    synonyms,
     ingest,
     sync,
     documents,
@@ -48,7 +53,10 @@ for part in (
     tokens,
     models,
     evaluate,
+    reembed,
     doctor,
+    policy,
+    audit,
     migrate,
 ):
     part.register(app)

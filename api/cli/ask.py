@@ -47,7 +47,7 @@ async def ask(
     async with opened(settings) as at:
         wanted = await chosen_collections(at, collection)
         chosen = await find_session(at.runtime.db, at.principal, session) if session else None
-        agent = await at.runtime.agent()
+        agent = await at.runtime.agent(at.tenant.id)
         events = agent.ask(
             at.principal,
             question,

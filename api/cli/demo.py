@@ -62,7 +62,7 @@ async def demo(settings: Settings) -> None:
         step("handbook", summary.line())
         for path, reason in summary.failed:
             step("", f"{path}: {reason}")
-        opened = await runtime.models()
+        opened = await runtime.models(tenant.id)
         step("models", f"{opened.chat.name} ({opened.chat.provider}), embedder {opened.embedder.id}")
         unmet = await converse(runtime, admin, planned)
     if unmet:
@@ -118,7 +118,7 @@ async def converse(runtime: Runtime, admin: Principal, planned: Sequence[Planned
         if session.title == SESSION:
             await sessions.delete(runtime.db, admin, session.id)
     thread = await sessions.create(runtime.db, admin, SESSION)
-    agent, out, unmet = await runtime.agent(), console.out(), []
+    agent, out, unmet = await runtime.agent(admin.tenant_id), console.out(), []
     for position, item in enumerate(planned):
         followed = position + 1 < len(planned) and planned[position + 1].follows
         session_id = thread.id if item.follows or followed else None

@@ -3,15 +3,14 @@
 import sys
 from datetime import date
 from typing import Annotated
-from uuid import UUID
 
 import typer
 
 from api.cli import console, printing
 from api.cli.commands import Json, command, day, group
-from api.cli.opened import Opened, chosen_collections, opened
+from api.cli.opened import chosen_collections, chosen_document, opened
 from api.differences import compare
-from core.errors import InvalidRequest, NotFound
+from core.errors import InvalidRequest
 from core.records import Document, DocumentState
 from core.settings import Settings
 from storage import documents as stored
@@ -64,7 +63,7 @@ async def show(settings: Settings, document: Which, as_json: Json = False) -> No
     from api import views
 
     async with opened(settings) as at:
-        chosen = await _chosen(at, document)
+        chosen = await chosen_document(at, document)
     if as_json:
         console.print_json(views.DocumentView.of(chosen).model_dump(mode="json"))
     else:
@@ -76,7 +75,7 @@ async def revisions(settings: Settings, document: Which, as_json: Json = False) 
     from api import views
 
     async with opened(settings) as at:
-        found = await stored.revisions(at.runtime.db, at.principal, (await _chosen(at, document)).id)
+        found = await stored.revisions(at.runtime.db, at.principal, (await chosen_document(at, document)).id)
     found = sorted(found, key=lambda revision: -revision.number)
     if as_json:
         shown = views.RevisionsView(revisions=tuple(map(views.RevisionView.of, found)))
@@ -113,7 +112,7 @@ async def diff(
     from api import views
 
     async with opened(settings) as at:
-        found = await compare(at.runtime.db, at.principal, await _chosen(at, document), first, second)
+        found = await compare(at.runtime.db, at.principal, await chosen_document(at, document), first, second)
     if as_json:
         console.print_json(views.DiffView.of(found).model_dump(mode="json"))
     elif all(piece.op == "same" for piece in found.pieces):
@@ -142,7 +141,7 @@ async def set_dates(
     if effective_from is None and effective_to is None and supersedes is None:
         raise InvalidRequest("Nothing to set. Give --effective-from, --effective-to or --supersedes")
     async with opened(settings) as at:
-        now = await _chosen(at, document)
+        now = await chosen_document(at, document)
         changed = await stored.set_dates(
             at.runtime.db,
             at.principal,
@@ -167,7 +166,7 @@ async def retry(
         raise InvalidRequest("Name one document, or all that failed with --failed")
     async with opened(settings) as at:
         if document is not None:
-            chosen = [await _chosen(at, document)]
+            chosen = [await chosen_document(at, document)]
         else:
             await chosen_collections(at, [collection] if collection else None)
             found = await stored.listing(at.runtime.db, at.principal, collection)
@@ -218,7 +217,7 @@ async def release(
 ) -> None:
     """Let a document's passages that were kept from search be found."""
     async with opened(settings) as at:
-        chosen = await _chosen(at, document)
+        chosen = await chosen_document(at, document)
         await stored.release(at.runtime.db, at.principal, chosen.id, passage)
         done = await at.runtime.ingestor.process(at.tenant.id, chosen.id)
     console.say(f"{done.path}: {console.counted(chosen.quarantined - done.quarantined, 'passage')} released")
@@ -230,7 +229,7 @@ async def delete(settings: Settings, document: Which, yes: Yes = False) -> None:
     Says first what will go and asks; the receipt counts what went, and the stored answers that quoted the document.
     """
     async with opened(settings) as at:
-        chosen = await _chosen(at, document)
+        chosen = await chosen_document(at, document)
         if not yes:
             going = await stored.deletion(at.runtime.db, at.principal, chosen.id)
             _confirm(chosen, console.counts(going))
@@ -247,24 +246,6 @@ def _confirm(document: Document, going: str) -> None:
 
 
 # --- one document ---------------------------------------------------------------------------------------------------
-
-
-async def _chosen(at: Opened, wanted: str) -> Document:
-    """The one document of that id or path. Errors: NotFound, InvalidRequest where several end so."""
-    found = await stored.listing(at.runtime.db, at.principal)
-    try:
-        matches = [document for document in found if document.id == UUID(wanted)]
-    except ValueError:
-        tail = wanted.strip("/")
-        matches = [document for document in found if document.path == tail] or [
-            document for document in found if document.path.endswith("/" + tail)
-        ]
-    if not matches:
-        raise NotFound(f"There is no document '{wanted}'. `intramuros documents` lists them with their ids")
-    if len(matches) > 1:
-        names = ", ".join(f"{document.collection}: {document.path} ({document.id})" for document in matches[:5])
-        raise InvalidRequest(f"{len(matches)} documents are called that: {names}. Give the id of one")
-    return matches[0]
 
 
 def _row(document: Document) -> tuple[object, ...]:

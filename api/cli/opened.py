@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from uuid import UUID
 
 from api.runtime import Runtime
-from core.errors import NotFound, SettingsError
-from core.records import Principal, Tenant
+from core.errors import InvalidRequest, NotFound, SettingsError
+from core.records import Document, Principal, Tenant
 from core.settings import Settings, variable
-from storage import collections, tenants, users
+from storage import collections, documents, tenants, users
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,24 @@ async def chosen_collections(at: Opened, names: Sequence[str] | None) -> list[st
             there = f"There are: {', '.join(known)}" if known else "There is none yet: `intramuros ingest` makes one"
             raise NotFound(f"There is no collection '{name}'. {there}")
     return list(names)
+
+
+async def chosen_document(at: Opened, wanted: str) -> Document:
+    """The one document of that id or path. Errors: NotFound, InvalidRequest where several end so."""
+    found = await documents.listing(at.runtime.db, at.principal)
+    try:
+        matches = [document for document in found if document.id == UUID(wanted)]
+    except ValueError:
+        tail = wanted.strip("/")
+        matches = [document for document in found if document.path == tail] or [
+            document for document in found if document.path.endswith("/" + tail)
+        ]
+    if not matches:
+        raise NotFound(f"There is no document '{wanted}'. `intramuros documents` lists them with their ids")
+    if len(matches) > 1:
+        names = ", ".join(f"{document.collection}: {document.path} ({document.id})" for document in matches[:5])
+        raise InvalidRequest(f"{len(matches)} documents are called that: {names}. Give the id of one")
+    return matches[0]
 
 
 def owner(runtime: Runtime) -> str:

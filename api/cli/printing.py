@@ -156,7 +156,12 @@ def footer(answer: Answer) -> list[str]:
 def show_hits(console: Console, hits: Sequence[Hit]) -> None:
     """Search hits by rank: where, scores, and the passage."""
     for hit in hits:
-        scores = {"fused": hit.scores.fused, "vector": hit.scores.vector, "bm25": hit.scores.bm25}
+        scores = {
+            "reranked": hit.scores.reranked,
+            "fused": hit.scores.fused,
+            "vector": hit.scores.vector,
+            "bm25": hit.scores.bm25,
+        }
         shown = " · ".join(f"{name} {value:.2f}" for name, value in scores.items() if value is not None)
         _title(console, str(hit.rank), hit.title, hit.heading_path, hit.page, WORDS[language_of(hit.text)])
         _paragraph(console, f"{one_line(hit.path)}   {shown}", style="dim")

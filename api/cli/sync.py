@@ -65,25 +65,21 @@ async def sync(
         tenant = await (
             tenants.get(runtime.db, settings.tenant) if dry_run else ensure_tenant(runtime, settings.tenant)
         )
-        work = FolderSync(
-            runtime.db,
-            runtime.ingestor,
-            tenant.id,
-            collection,
-            folder,
-            source=source,
-            settle=SETTLE if watch else 0.0,
-        )
+        settle = SETTLE if watch else 0.0
+        work = FolderSync(runtime.db, runtime.ingestor, tenant.id, collection, folder, source=source, settle=settle)
         if watch:
             console.note(f"Watching {folder}. Ctrl-C ends it")
             await work.follow(_tell, force=force)
         elif dry_run:
-            look = await work.look()
-            _show(work, collection, look, None, as_json)
+            _show(work, collection, await work.look(), None, as_json)
         else:
-            with console.progress(f"Syncing {folder.name}") as advance:
-                done = await work.run(force=force, advance=advance)
-            _show(work, collection, done.look, done, as_json)
+            await _run(work, collection, folder.name, force, as_json)
+
+
+async def _run(work: FolderSync, collection: str, name: str, force: bool, as_json: bool) -> None:
+    with console.progress(f"Syncing {name}") as advance:
+        done = await work.run(force=force, advance=advance)
+    _show(work, collection, done.look, done, as_json)
 
 
 def _show(work: FolderSync, collection: str, look: Look, done: Done | None, as_json: bool) -> None:

@@ -54,15 +54,20 @@ async def remove(
 ) -> None:
     """Remove a tenant with everything in it. This cannot be undone.
 
-    Users, documents, sessions and files go; the receipt counts them.
+    Users, documents, sessions, queued work and files go, and so does its audit log; the receipt counts what went by
+    table. Where something would be left nothing is removed.
     """
     if not yes:
         _confirm(slug)
     async with Runtime.open(settings) as runtime:
         tenant = await tenants.get(runtime.db, slug)
         gone = await tenants.remove(owner(runtime), slug)
-        files = await runtime.files.sweep(tenant.id, ())
+        files = await runtime.files.forget(tenant.id)
     console.receipt(Receipt(gone.what, {**gone.counts, "files": files}))
+    console.note(
+        f"Every table was looked through: nothing is left of {tenant.id}, whose removal the installation's audit log "
+        f"notes as {tenants.fingerprint(tenant.id)}. Backups are not known here: remove it from yours"
+    )
 
 
 def _confirm(slug: str) -> None:

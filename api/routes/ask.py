@@ -48,7 +48,7 @@ class AskBody(Body):
 )
 async def ask(body: AskBody, principal: User, context: InContext, request: Request) -> Response:
     """Answer a question from one's documents. With `Accept: text/event-stream`, as events while it is made."""
-    agent = await context.runtime.agent()
+    agent = await context.runtime.agent(principal.tenant_id)
     run = Run(
         agent.ask(
             principal,

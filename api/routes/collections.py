@@ -31,4 +31,5 @@ async def list_collections(principal: User, runtime: Open) -> CollectionsView:
 @router.post("", status_code=201)
 async def create_collection(body: CollectionBody, principal: Admin, runtime: Open) -> CollectionView:
     """Make a collection. Administrators read every one."""
-    return CollectionView.of(await collections.create(runtime.db, principal.tenant_id, body.name, body.grantees))
+    made = await collections.create(runtime.db, principal.tenant_id, body.name, body.grantees, by=principal.user_id)
+    return CollectionView.of(made)

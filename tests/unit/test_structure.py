@@ -121,6 +121,7 @@ def environment_uses(tree: ast.AST) -> list[str]:
     return found + [module for module in imported(tree) if module.startswith("os.") and module[3:] in names]
 
 
+@pytest.mark.threat(114)
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_the_rules_hold(path: Path) -> None:
     name, tree = relative(path), ast.parse(path.read_text())

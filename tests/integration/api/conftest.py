@@ -143,7 +143,7 @@ async def site(
     settings: Settings, runtime: Runtime, chat: ScriptedChat, tenant: Tenant, other_tenant: Tenant
 ) -> AsyncIterator[Site]:
     agent = ScriptedAgent()
-    runtime._agent = agent  # type: ignore[assignment]
+    runtime.make_agent = lambda *_: agent  # type: ignore[assignment, return-value]
     demo, other = [await _furnish(runtime, each) for each in (tenant, other_tenant)]
     app = create_app(settings, lambda _: nullcontext(runtime))
     async with app.router.lifespan_context(app):

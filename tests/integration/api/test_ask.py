@@ -2,14 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
+import numpy as np
 import pytest
 
 import agent.run  # noqa: F401 its errors have statuses of their own
 from core.records import Answered, Event, Failed, Outcome, Refused, Source, Status, Token
+from inference import select
 from storage import search, users
 from tests.integration.api.conftest import Site, answered, events, scripted
 from tests.integration.api.leaving import leave
@@ -180,5 +183,27 @@ async def test_the_search_has_the_shape_that_the_command_line_prints(site: Site)
     assert {"rank", "document", "document_id", "chunk_id", "title", "heading_path", "page", "text", "scores"} <= set(
         hit
     )
-    assert set(hit["scores"]) == {"vector", "bm25", "fused"}
+    assert set(hit["scores"]) == {"vector", "bm25", "fused", "reranked"}
     assert (hit["rank"], hit["document"]) == (1, "travel.md")
+
+
+async def test_a_search_says_whether_it_is_reranked(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reranker:
+        id, weight = "fake", 1.0
+
+        async def scores(self, query: str, passages: Sequence[str]) -> np.ndarray[Any, Any]:
+            return np.arange(len(passages), dtype=np.float32)
+
+        async def close(self) -> None:
+            """Holds nothing."""
+
+    monkeypatch.setattr(select, "open_reranker", lambda *_: Reranker())
+    async with site.client(site.demo.tokens["employee"]) as client:
+
+        async def reranked(**options: bool) -> float | None:
+            body = {"query": "hotel caps", **options}
+            score: float | None = (await client.post("/v1/search", json=body)).json()["hits"][0]["scores"]["reranked"]
+            return score
+
+        assert await reranked() == await reranked(rerank=True) == 1
+        assert await reranked(rerank=False) is None

@@ -2,8 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from api import auth
-from storage import users
+from storage import synonyms, users
 from tests.integration.api.conftest import Site, answered, scripted
 from tests.integration.api.table import ENDLESS, ROUTES, guard_of, name_of, send
 
@@ -22,10 +24,15 @@ def test_the_matrix_is_not_empty() -> None:
         "POST /v1/documents/{document_id}/retry",
         "POST /v1/documents/{document_id}/release",
         "GET /v1/quarantine",
+        "POST /v1/search/explain",
+        "GET /v1/synonyms",
+        "POST /v1/synonyms",
+        "DELETE /v1/synonyms/{synonym_id}",
         "GET /v1/documents/events",
     }
 
 
+@pytest.mark.threat(114)
 async def test_without_a_token_nothing_is_to_be_had(site: Site) -> None:
     async with site.client() as client:
         for route in GUARDED:
@@ -71,6 +78,7 @@ async def test_an_employee_is_no_admin(site: Site) -> None:
         assert len((await client.get("/v1/documents")).json()["documents"]) == 1
 
 
+@pytest.mark.threat(99)
 async def test_a_disabled_user_is_out_at_once(site: Site) -> None:
     principal = site.demo.principals["employee"]
     async with site.client(site.demo.tokens["employee"]) as client:
@@ -100,6 +108,7 @@ async def test_an_admin_passes_every_guard(site: Site) -> None:
         "session_id": demo.session.id,
         "turn_id": demo.turn_id,
         "chunk_id": demo.chunk_id,
+        "synonym_id": (await synonyms.add(site.runtime.db, demo.tenant.id, ["cap", "limit"])).id,
     }
     # A Markdown file has no page to show, and nobody is called `nobody`.
     expected = {"GET /v1/documents/{document_id}/pages/{number}.png": 404, "POST /v1/login": 401}

@@ -4,6 +4,8 @@ import json
 from itertools import product
 from typing import Any
 
+import pytest
+
 from tests.integration.api.conftest import Site, answered, scripted
 from tests.integration.api.table import BODIES, ROUTES, UPLOAD, name_of, send, takes_json
 
@@ -58,6 +60,7 @@ async def test_bodies_of_the_wrong_shape(site: Site) -> None:
             assert reply.status_code == 422, (name_of(route), raw)
 
 
+@pytest.mark.threat(100, 113)
 async def test_nobody_makes_themselves_somebody_else(site: Site) -> None:
     assert site.demo.session
     ids = {"session_id": site.demo.session.id, "turn_id": site.demo.turn_id}
@@ -71,6 +74,7 @@ async def test_nobody_makes_themselves_somebody_else(site: Site) -> None:
             assert (reply.status_code, reply.json()["code"]) == (422, "invalid_request"), (name_of(route), member)
 
 
+@pytest.mark.threat(113)
 async def test_nobody_becomes_somebody_else_by_the_address(site: Site) -> None:
     query = {member: str(site.other.tenant.id) for member in SELF_MADE}
     assert site.other.open
@@ -142,6 +146,7 @@ async def test_many_ranges_and_many_parts_are_bounded(site: Site) -> None:
     assert fields.status_code in (400, 413, 422)
 
 
+@pytest.mark.threat(50)
 async def test_an_error_inside_is_told_without_its_text(site: Site) -> None:
     async def broken(*_: Any) -> Any:
         raise RuntimeError("password=hunter2 in SELECT * FROM users")

@@ -9,6 +9,7 @@ from uuid import UUID
 import httpx
 import pytest
 
+from api.runtime import agent_over
 from storage import answering, sessions
 from tests.fakes.chat import ScriptedChat
 from tests.integration.api.conftest import Site, events
@@ -35,7 +36,7 @@ def chat() -> ScriptedChat:
 @pytest.fixture
 async def live(site: Site) -> Site:
     """The site with the real agent, and the document that answers."""
-    site.runtime._agent = None
+    site.runtime.make_agent = agent_over
     async with site.client(site.demo.tokens["admin"]) as client:
         await client.post("/v1/documents", files={"file": ("hotels.md", NOTE)}, data={"collection": "open"})
     await site.context.worker.drain(site.demo.tenant.id)

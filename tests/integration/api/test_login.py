@@ -64,6 +64,7 @@ async def test_the_tenant_decides_where_a_name_is_looked_up(site: Site) -> None:
     assert open_document["id"] == str(site.other.open.id)
 
 
+@pytest.mark.threat(105)
 async def test_guessing_is_held_up_also_for_the_right_password(site: Site) -> None:
     async with site.client() as client:
         for _ in range(PER_NAME):

@@ -11,7 +11,7 @@ from core.records import Role
 from storage import users
 from tests.integration.api.conftest import PASSWORD, Site
 
-ADMIN_PAGES = ("/documents", "/documents/00000000-0000-0000-0000-000000000000", "/quarantine")
+ADMIN_PAGES = ("/documents", "/documents/00000000-0000-0000-0000-000000000000", "/quarantine", "/explain", "/synonyms")
 PAGES = ("/", "/login", *ADMIN_PAGES)
 
 
@@ -34,6 +34,7 @@ class Page(HTMLParser):
             self.inline.append(tag)
 
 
+@pytest.mark.threat(35)
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_pages_load_and_lead_to_our_own_server_only(site: Site, language: str) -> None:
     async with site.client(headers={"accept-language": language}) as client:
@@ -74,6 +75,7 @@ async def test_documents_are_for_admins(site: Site) -> None:
         ask = await client.get("/")
     assert [(reply.status_code, reply.headers["location"]) for reply in replies] == [(303, "/")] * len(ADMIN_PAGES)
     assert 'href="/documents"' not in ask.text
+    assert 'href="/explain"' not in ask.text
 
 
 async def test_a_users_name_is_text(site: Site) -> None:

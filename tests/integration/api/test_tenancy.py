@@ -3,7 +3,10 @@
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from core.records import Failed
+from storage import synonyms
 from tests.integration.api.conftest import Side, Site, scripted
 from tests.integration.api.table import ROUTES, guard_of, name_of, send
 
@@ -11,10 +14,11 @@ from tests.integration.api.table import ROUTES, guard_of, name_of, send
 WITH_IDS = [route for route in ROUTES if "{" in route.path and route.path.startswith("/v1/")]
 
 
-def _ids(side: Side) -> dict[str, object]:
+async def _ids(site: Site, side: Side) -> dict[str, object]:
     assert side.closed
     assert side.session
     return {
+        "synonym_id": (await synonyms.add(site.runtime.db, side.tenant.id, ["hotel", "lodging"])).id,
         "document_id": side.closed.id,
         "session_id": side.session.id,
         "turn_id": side.turn_id,
@@ -31,12 +35,14 @@ def test_the_table_is_covered() -> None:
     assert len(WITH_IDS) >= 9
 
 
+@pytest.mark.threat(44)
 async def test_foreign_ids_look_like_ids_that_nobody_has(site: Site) -> None:
-    nobodys = {**{name: uuid4() for name in _ids(site.demo)}, "chunk_id": 2_000_000_000, "number": 1}
+    foreigns = await _ids(site, site.demo)
+    nobodys = {**{name: uuid4() for name in foreigns}, "chunk_id": 2_000_000_000, "number": 1}
     for token in (site.other.tokens["admin"], site.other.tokens["employee"], site.demo.tokens["employee"]):
         async with site.client(token) as client:
             for route in WITH_IDS:
-                foreign, missing = await send(client, route, _ids(site.demo)), await send(client, route, nobodys)
+                foreign, missing = await send(client, route, foreigns), await send(client, route, nobodys)
                 assert _body(foreign) == _body(missing), name_of(route)
                 assert foreign.headers["content-length"] == missing.headers["content-length"], name_of(route)
                 employee = token != site.other.tokens["admin"]
@@ -44,15 +50,19 @@ async def test_foreign_ids_look_like_ids_that_nobody_has(site: Site) -> None:
                 assert (foreign.status_code, missing.status_code) == (status, status), name_of(route)
 
 
+@pytest.mark.threat(44, 45)
 async def test_nothing_was_changed_by_strangers(site: Site) -> None:
     assert site.demo.session
+    ids = await _ids(site, site.demo)
     async with site.client(site.other.tokens["admin"]) as client:
         for route in WITH_IDS:
-            await send(client, route, _ids(site.demo))
+            await send(client, route, ids)
     async with site.client(site.demo.tokens["admin"]) as client:
         documents = (await client.get("/v1/documents")).json()["documents"]
         session = (await client.get(f"/v1/sessions/{site.demo.session.id}")).json()
+        groups = (await client.get("/v1/synonyms")).json()["synonyms"]
     assert len(documents) == 2
+    assert groups == [{"id": str(ids["synonym_id"]), "words": ["hotel", "lodging"]}]
     assert session["session"]["title"] == "Hotels"
     assert session["turns"][0]["feedback"] is None
 

@@ -67,8 +67,10 @@ def terminal(
     async def open_chat(*_: Any) -> ChatModel:
         return ScriptedChat()
 
-    async def open_embedder(*_: Any) -> Embedder:
-        return FakeEmbedder()
+    async def open_embedder(settings: Settings, _: Policy) -> Embedder:
+        if settings.embed_provider == "auto":
+            return FakeEmbedder()
+        return FakeEmbedder(f"{settings.embed_provider}:{settings.embed_model}:1", 24)
 
     @asynccontextmanager
     async def open_runtime(settings: Settings) -> AsyncIterator[Runtime]:
@@ -78,7 +80,7 @@ def terminal(
         runtime = Runtime(
             settings, policy, db, files, fresh.owner_dsn, open_chat=open_chat, open_embedder=open_embedder
         )
-        runtime._agent = made  # type: ignore[assignment]
+        runtime.make_agent = lambda *_: made  # type: ignore[assignment, return-value]
         # The jail, which takes seconds to start, has tests of its own.
         runtime.ingestor = Ingestor(db, runtime.embedder, files, settings, DirectReader(settings))
         try:

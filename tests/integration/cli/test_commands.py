@@ -107,7 +107,7 @@ async def test_search_shows_passages_and_speaks_json(terminal: Terminal, handboo
     assert found["query"] == "hotel cap in Berlin"
     (hit,) = found["hits"]
     assert (hit["rank"], hit["document"], hit["heading_path"]) == (1, "handbook/travel.md", ["Hotels"])
-    assert set(hit["scores"]) == {"vector", "bm25", "fused"}
+    assert set(hit["scores"]) == {"vector", "bm25", "fused", "reranked"}
 
 
 async def test_an_unknown_collection_is_named_with_those_that_exist(terminal: Terminal, handbook: Path) -> None:

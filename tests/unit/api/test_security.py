@@ -145,6 +145,7 @@ async def test_nul_in_an_address_is_refused(path: str) -> None:
     assert reply.status_code == 422
 
 
+@pytest.mark.threat(35)
 async def test_every_response_carries_the_security_headers() -> None:
     async with _client() as client:
         replies = [await client.get(path) for path in ("/plain", "/v1/broken", "/nowhere")]

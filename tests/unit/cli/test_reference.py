@@ -67,5 +67,17 @@ def test_every_command_and_option_says_what_it_is_for(path: str) -> None:
 def test_what_prints_json_is_what_programs_read() -> None:
     speaking = {path for path, command in COMMANDS.items() if "--json" in _options(command)}
     tended = {f"documents {name}" for name in ("show", "revisions", "diff", "quarantine")}
-    expected = {"ask", "search", "sync", "documents", "doctor", "evaluate"} | tended
+    expected = {
+        "ask",
+        "search",
+        "sync",
+        "documents",
+        "doctor",
+        "evaluate",
+        "reembed",
+        "synonyms list",
+        "policy show",
+        "policy prove",
+        "audit list",
+    } | tended
     assert speaking == {f"intramuros {name}" for name in expected}

@@ -59,14 +59,23 @@ def test_nobody_can_forge_a_line_or_colour_the_terminal(
 
 
 @pytest.mark.parametrize("log_format", ["pretty", "json"])
-def test_an_exception_is_written_out(log_format: Literal["pretty", "json"], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.threat(104)
+def test_of_an_exception_kinds_and_places_are_written_and_not_its_text(
+    log_format: Literal["pretty", "json"], capsys: pytest.CaptureFixture[str]
+) -> None:
     logs.configure(log_format, "info")
     try:
-        raise ValueError("broken \x1b[31m")
+        try:
+            raise KeyError("asked in private")
+        except KeyError as cause:
+            raise ValueError("asked in private \x1b[31m") from cause
     except ValueError:
         logging.getLogger("test.logs").exception("failed")
     written = capsys.readouterr().err
-    assert "ValueError: broken" in written
+    assert "ValueError" in written
+    assert "KeyError" in written
+    assert "test_logs.py" in written
+    assert "private" not in written
     assert "\x1b" not in written
 
 

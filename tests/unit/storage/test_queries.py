@@ -9,7 +9,7 @@ import pytest
 from storage import queries
 
 PACKAGE = Path(queries.__file__).parent
-_NAME = re.compile(r"[a-z]+\.[a-z_]+")
+_NAME = re.compile(r"[a-z_]+\.[a-z_]+")
 
 
 def defined() -> set[str]:
