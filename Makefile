@@ -8,7 +8,7 @@ RUN := $(VENV)/.installed
 DEVELOP := $(VENV)/.installed-for-development
 OTHERS := $(VENV)-others
 SIZE ?= 10000
-FUZZ ?= 2000
+FUZZ ?= 60
 
 .PHONY: help demo models serve test lint eval-retrieval eval-formats bench bench-extract bench-ingest bench-search mutation fuzz clean
 .DELETE_ON_ERROR:
@@ -26,7 +26,7 @@ help:
 	@echo "make bench-ingest    a thousand documents beside the embedder alone, memory up to ten thousand"
 	@echo "make bench-search    search in a tenant of SIZE chunks (10000, 100000, 1000000) beside Chroma, LanceDB and ts_rank"
 	@echo "make mutation        take every guard away, one at a time: a test must turn red for each"
-	@echo "make fuzz            hostile requests, files, URLs and citations, for as long as FUZZ says (default 2000 each)"
+	@echo "make fuzz            made-up files, URLs, citations and bodies for FUZZ seconds each, FUZZ requests a route and kind"
 	@echo "make clean           remove .venv and caches (the data under .intramuros/ stays)"
 
 demo: $(RUN)
@@ -80,7 +80,11 @@ mutation: $(DEVELOP)
 	@$(BIN)/python -m tests.mutation
 
 fuzz: $(DEVELOP)
-	@INTRAMUROS_FUZZ=$(FUZZ) $(BIN)/python -m pytest -q -m fuzz tests
+	@$(PIP) install --no-compile --editable '.[embedded,dev,fuzz]' --constraint $(CONSTRAINTS)
+	@mkdir -p build
+	@for target in url body citation upload; do \
+	  $(BIN)/python -m tests.fuzz $$target -max_total_time=$(FUZZ) -artifact_prefix=build/ || exit 1; done
+	@INTRAMUROS_FUZZ=$(FUZZ) $(BIN)/python -m pytest -q tests/fuzz/test_api.py
 
 clean:
 	rm -rf $(VENV) $(OTHERS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

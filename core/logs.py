@@ -56,6 +56,12 @@ def places(error: BaseException) -> dict[str, list[str]]:
     return {"kinds": kinds, "frames": frames[-12:]}
 
 
+def _said(record: logging.LogRecord) -> str:
+    message = record.getMessage()
+    # Below its first line asyncio shows tasks with the text of their exceptions.
+    return message.partition("\n")[0] if record.name == "asyncio" else message
+
+
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
     return {key: value for key, value in vars(record).items() if key not in _STANDARD}
 
@@ -72,7 +78,7 @@ class _Json(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "trace": trace_id(),
-            "message": record.getMessage(),
+            "message": _said(record),
             **_extra(record),
         }
         if record.exc_info and record.exc_info[1]:
@@ -84,7 +90,7 @@ class _Pretty(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         clock = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
         fields = " ".join(f"{key}={value}" for key, value in _extra(record).items())
-        text = _one_line(f"{record.getMessage()} {fields}".rstrip())
+        text = _one_line(f"{_said(record)} {fields}".rstrip())
         line = f"{clock} {record.levelname.lower():7} {trace_id()} {record.name}: {text}"
         if record.exc_info and record.exc_info[1]:
             seen = places(record.exc_info[1])

@@ -91,10 +91,8 @@ ROWS = {
 
 # Rows that no test stands for, and why. A row with a test may not stand here.
 UNCOVERED: dict[int, str] = {
-    49: "timing depends on the machine; the plan touches the tenant's own partitions only, which row 47 holds to",
     56: "no answer, passage or vector of a question is cached across requests",
     102: "settings cannot be written while the program runs",
-    109: "a restored backup is not tried yet",
     110: "expiry is the database's own clock; no test moves it yet",
     112: "there is no summary step: history is cut to whole exchanges",
 }

@@ -11,7 +11,7 @@ from api.context import Open
 from api.explained import ExplanationView
 from api.runtime import Runtime
 from api.views import SearchView
-from storage import users
+from storage import audit, users
 
 router = APIRouter(prefix="/v1", tags=["search"])
 
@@ -47,7 +47,10 @@ async def search_passages(body: SearchBody, principal: User, runtime: Open) -> S
 async def explain_search(body: ExplainBody, principal: Admin, runtime: Open) -> ExplanationView:
     """What a search finds, and how it came to it."""
     retrieval = await runtime.retrieval(principal.tenant_id)
-    asker = principal if body.as_group is None else users.member(principal.tenant_id, body.as_group)
+    asker = principal
+    if body.as_group is not None:
+        asker = users.member(principal.tenant_id, body.as_group)
+        await audit.record(runtime.db, principal.tenant_id, principal.user_id, "search.as_group")
     found = await retrieval.explain(
         asker, body.query, filters=body.filters, limit=body.limit, rerank=_anew(body, runtime)
     )

@@ -52,6 +52,18 @@ RAW_NETWORK |= {
     "grpc",
     "pycurl",
 }
+# Where sockets and raw transports are named: the judge's look-ups, the transport, the tripwire and the proofs of both.
+BELOW_CLIENTS = {
+    "policy/attempts.py",
+    "policy/egress.py",
+    "policy/hook.py",
+    "policy/transport.py",
+    "policy/unseen.py",
+    "policy/walls.py",
+}
+# The queue brings connections of its own, the proof tries to get out through one, the agent knows the errors' names.
+DRIVING = {"ingest/queue.py", "policy/unseen.py", "agent/ask.py"}
+DRIVERS = {"psycopg", "psycopg_pool", "asyncpg", "sqlalchemy"}
 HTTPX_SHORTCUTS = {"get", "post", "put", "patch", "delete", "head", "options", "request", "stream"}
 HTTPX_SHORTCUTS |= {"HTTPTransport", "AsyncHTTPTransport"}
 
@@ -73,6 +85,10 @@ def imported(tree: ast.AST, package: str = "") -> Iterator[str]:
             yield from (f"{module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and called(node).rpartition(".")[2] in {"import_module", "__import__"}:
             yield from (str(arg.value) for arg in node.args[:1] if isinstance(arg, ast.Constant))
+
+
+def roots(tree: ast.AST) -> set[str]:
+    return {module.partition(".")[0] for module in imported(tree)}
 
 
 def called(node: ast.Call) -> str:
@@ -133,6 +149,14 @@ def test_the_rules_hold(path: Path) -> None:
     if name in BOOT:
         outside = {module.partition(".")[0] for module in imported(tree)} - sys.stdlib_module_names
         assert outside <= {"core"}, "the boot block runs before any third-party import"
+
+
+@pytest.mark.threat(114)
+def test_what_is_below_the_clients_is_touched_in_few_places() -> None:
+    touching = {name for name in map(relative, SOURCES) if raw_network(ast.parse((ROOT / name).read_text()))}
+    assert touching == BELOW_CLIENTS
+    drivers = {name for name in map(relative, SOURCES) if DRIVERS & roots(ast.parse((ROOT / name).read_text()))}
+    assert {name for name in drivers if not name.startswith("storage/")} == DRIVING
 
 
 def test_every_package_is_looked_at() -> None:

@@ -114,6 +114,7 @@ async def test_an_answer_with_its_source(handbook: Database, principal: Principa
     assert last.answer.turn_id is None
 
 
+@pytest.mark.threat(55)
 async def test_what_one_may_not_read_is_not_answered(database: Database, tenant: Tenant, principal: Principal) -> None:
     await store(database, tenant, "Hotels Shanghai", CAPS["Shanghai"], "board")
     board = await collections.ensure(database, tenant.id, "board")
@@ -189,6 +190,7 @@ async def test_checkpoints_do_not_pile_up(handbook: Database, principal: Princip
     assert len([kept async for kept in saver.alist(config)]) == 1
 
 
+@pytest.mark.threat(51)
 async def test_another_users_session_is_not_found(handbook: Database, principal: Principal, admin: Principal) -> None:
     session = await sessions.create(handbook, principal, "mine")
     (last,) = await events(agent_over(handbook, chat()), admin, session_id=session.id)

@@ -153,6 +153,7 @@ async def test_a_client_that_leaves_stops_the_model(site: Site, accept: str) -> 
     assert not any(b"answered" in message.get("body", b"") for message in sent)
 
 
+@pytest.mark.threat(99)
 async def test_a_user_disabled_meanwhile_reads_no_further(site: Site) -> None:
     assert site.demo.open
     answer = answer_about(site.demo.open, site.demo.chunk_id)

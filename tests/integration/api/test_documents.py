@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from PIL import Image
 
 from core.errors import ModelMissing
@@ -210,6 +211,7 @@ async def test_without_a_chat_model_documents_are_ingested_and_searched(site: Si
         assert (await client.post("/v1/ask", json={"question": "What is noted?"})).json()["code"] == "model_missing"
 
 
+@pytest.mark.threat(53)
 async def test_a_stored_answer_says_nothing_new_of_a_deleted_document(site: Site) -> None:
     assert site.demo.open
     assert site.demo.session
@@ -223,6 +225,7 @@ async def test_a_stored_answer_says_nothing_new_of_a_deleted_document(site: Site
     assert after["answer"] == before["answer"]
 
 
+@pytest.mark.threat(54)
 async def test_a_right_taken_back_holds_from_the_next_request_on(site: Site) -> None:
     db, employee = site.runtime.db, site.demo.principals["employee"]
     assert site.demo.open

@@ -48,6 +48,7 @@ async def _ask(client: httpx.AsyncClient, session_id: str | None = None, accept:
     return await client.post("/v1/ask", json=body, headers={"accept": accept})
 
 
+@pytest.mark.threat(53)
 async def test_from_upload_to_answer_to_gone(live: Site) -> None:
     async with live.client(live.demo.tokens["admin"]) as admin, live.client(live.demo.tokens["employee"]) as employee:
         session_id = (await employee.post("/v1/sessions", json={"title": "Hotels"})).json()["id"]

@@ -7,9 +7,11 @@ from datetime import date
 from pathlib import Path
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from core.records import Answered, Failed, Refused, Status, Token
+from tests.conftest import DatabaseUnderTest
 from tests.integration.cli.conftest import Terminal
 from tests.unit.cli.records import answer
 
@@ -190,6 +192,37 @@ async def test_tenants_come_and_go(terminal: Terminal, handbook: Path) -> None:
     assert "2 documents" in gone.out
     assert "2 files" in gone.out
     assert (await terminal("documents", "--tenant", "acme")).err.startswith("error: There is no tenant acme")
+
+
+async def test_the_audit_log_is_listed_and_verified(
+    terminal: Terminal, fresh: DatabaseUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await terminal("tenants", "create", "demo")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("correct horse battery\n"))
+    await terminal("users", "create", "ada", "--password-stdin")
+    listed = json.loads((await terminal("audit", "list", "--json")).out)["entries"]
+    assert [(entry["number"], entry["actor"], entry["action"]) for entry in listed] == [
+        (2, "operator", "user.created"),
+        (1, "operator", "tenant.created"),
+    ]
+    assert "user.created" in (await terminal("audit", "list", "--limit", "1")).out
+    assert "audit.begun" in (await terminal("audit", "list", "--installation")).out
+    whole = await terminal("audit", "verify")
+    assert (whole.code, whole.out[:17]) == (0, "2 entries, whole;")
+    head = whole.out.split()[-1]
+    assert (await terminal("audit", "verify", "--installation")).code == 0
+    await terminal("users", "disable", "ada")
+    assert (await terminal("audit", "verify", "--head", head)).code == 0
+    other = await terminal("audit", "verify", "--head", f"2:{'0' * 64}")
+    assert (other.code, other.err) == (
+        1,
+        "error: The audit log is not whole: entry 2 is not the one that was noted down\n",
+    )
+    assert (await terminal("audit", "verify", "--head", "2")).code == 1
+    with psycopg.connect(fresh.owner_dsn) as connection:
+        connection.execute("DELETE FROM intramuros.audit WHERE number = 2")
+    broken = await terminal("audit", "verify")
+    assert (broken.code, broken.err) == (1, "error: The audit log is not whole: entry 2 is missing\n")
 
 
 async def test_removing_a_tenant_without_a_terminal_needs_yes(

@@ -142,6 +142,7 @@ async def test_a_try_that_is_to_come_later_is_queued_for_then(
     assert [job["scheduled_at"] for job in waiting(fresh)] == [None]
 
 
+@pytest.mark.threat(111)
 async def test_jobs_of_a_lost_worker_are_taken_over(
     queue: Queue, ingestor: Ingestor, tenant: Tenant, fresh: DatabaseUnderTest
 ) -> None:

@@ -52,6 +52,14 @@ LOOSE_FUNCTIONS = f"""
 SELECT p.proname FROM pg_proc p WHERE p.pronamespace::regnamespace::text IN {OURS} AND p.prosecdef
   AND NOT coalesce(array_to_string(p.proconfig, ',') LIKE '%search_path=%pg_temp%', false)
 """
+DEFINERS = f"""
+SELECT p.proname, p.proconfig FROM pg_proc p WHERE p.pronamespace::regnamespace::text IN {OURS} AND p.prosecdef
+"""
+APP_RIGHTS = f"""
+SELECT c.relname, string_agg(a.privilege_type, ' ' ORDER BY a.privilege_type) AS rights
+FROM pg_class c, aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.relnamespace::regnamespace::text IN {OURS} AND r.rolname = 'intramuros_app' GROUP BY c.relname
+"""
 LOOSE_VIEWS = f"""
 SELECT c.relname FROM pg_class c WHERE c.relnamespace::regnamespace::text IN {OURS} AND c.relkind IN ('v', 'm')
   AND NOT coalesce('security_invoker=true' = ANY(c.reloptions), false)
@@ -97,6 +105,27 @@ def breaches(dsn: str) -> set[str]:
 def test_the_schema_keeps_every_rule(furnished: str) -> None:
     assert len([table for table in ask(furnished, TABLES) if table["relispartition"]]) == 16
     assert breaches(furnished) == set()
+
+
+@pytest.mark.threat(40)
+def test_functions_with_their_owners_rights_are_few_and_find_their_tables_by_themselves(furnished: str) -> None:
+    found = {str(row["proname"]): str(row["proconfig"]) for row in ask(furnished, DEFINERS)}
+    assert set(found) == {
+        "find_tenant",
+        "add_embedding_set",
+        "index_embedding_set",
+        "drop_embedding_set",
+        "add_audit",
+    }
+    assert all("search_path=intramuros, " in config and "pg_temp" in config for config in found.values())
+
+
+@pytest.mark.threat(103)
+def test_what_the_app_role_may_only_read(furnished: str) -> None:
+    rights = {str(row["relname"]): str(row["rights"]) for row in ask(furnished, APP_RIGHTS)}
+    only_read = {name for name, may in rights.items() if may == "SELECT"}
+    assert only_read == {"audit", "audit_heads", "schema_migrations", "shelf"}
+    assert {may for name, may in rights.items() if name not in only_read} == {"DELETE INSERT SELECT UPDATE"}
 
 
 @pytest.mark.threat(39, 40)

@@ -16,6 +16,7 @@ from storage import collections, documents, liveness, queries, sessions, users
 from storage.database import Database
 from storage.search import search
 from tests.conftest import DatabaseUnderTest
+from tests.integration.storage.filling import EMBEDDER, fill, unit
 
 TENANT = "SELECT coalesce(current_setting('intramuros.tenant', true), '') AS tenant"
 
@@ -213,3 +214,34 @@ async def test_work_that_cannot_be_committed_is_told(one_connection: Database, t
         async with one_connection.transaction(tenant.id) as tx:
             await tx.run("collections.ensure", name="lost")
             tx.connection.pgconn.finish()
+
+
+@pytest.mark.threat(49)
+async def test_a_search_touches_nothing_of_another_tenant(
+    one_connection: Database, tenant: Tenant, other_tenant: Tenant, fresh: DatabaseUnderTest
+) -> None:
+    for each in (tenant, other_tenant):
+        await fill(one_connection, each.id, "a.md", ["annual leave", "travel"])
+    await flush_counts(one_connection)
+    before = touched(fresh, other_tenant)
+    assert len(before) > 6
+    reader = users.operator(tenant.id)
+    for mode in ("hybrid", "vector", "bm25"):
+        found = await search(one_connection, reader, "leave", unit(1), embedder_id=EMBEDDER, mode=mode)  # type: ignore[arg-type]
+        assert found
+    await flush_counts(one_connection)
+    assert touched(fresh, other_tenant) == before
+    assert sum(touched(fresh, tenant).values()) > sum(before.values())
+
+
+async def flush_counts(db: Database) -> None:
+    """Let others see how often tables were scanned: a process keeps that to itself for up to a minute."""
+    async with db.unscoped() as connection:
+        await connection.execute("SELECT pg_stat_force_next_flush()")
+
+
+def touched(fresh: DatabaseUnderTest, tenant: Tenant) -> dict[str, int]:
+    """How often each partition of a tenant was scanned, by whatever way."""
+    query = "SELECT relname, seq_scan + coalesce(idx_scan, 0) FROM pg_stat_user_tables WHERE relname LIKE %s"
+    with psycopg.connect(fresh.owner_dsn, autocommit=True) as connection:
+        return dict(connection.execute(query, (f"%{tenant.id.hex}%",)).fetchall())

@@ -35,6 +35,7 @@ def test_there_is_nothing_but_routes() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=_name)
+@pytest.mark.threat(114)
 def test_every_route_declares_a_guard(route: APIRoute) -> None:
     assert auth.GUARDS & set(_calls(route.dependant)), "declare Anyone, User or Admin"
 

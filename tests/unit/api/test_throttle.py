@@ -13,6 +13,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.threat(105)
 def test_ten_thousand_guesses_get_ten_tries() -> None:
     throttle, let_through = Throttle(Clock()), 0
     for number in range(10_000):

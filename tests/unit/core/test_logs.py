@@ -47,6 +47,7 @@ def test_a_pretty_line_holds_the_same(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("log_format", ["pretty", "json"])
+@pytest.mark.threat(104)
 def test_nobody_can_forge_a_line_or_colour_the_terminal(
     log_format: Literal["pretty", "json"], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,6 +78,18 @@ def test_of_an_exception_kinds_and_places_are_written_and_not_its_text(
     assert "test_logs.py" in written
     assert "private" not in written
     assert "\x1b" not in written
+
+
+@pytest.mark.threat(104)
+async def test_a_task_that_nobody_waited_for_is_logged_without_its_text(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("json", "info")
+    failed = asyncio.get_running_loop().create_future()
+    failed.set_exception(ValueError("asked in private"))
+    context = {"message": "Future exception was never retrieved", "exception": failed.exception(), "future": failed}
+    asyncio.get_running_loop().call_exception_handler(context)
+    line = json.loads(capsys.readouterr().err)
+    assert (line["message"], line["exception"]["kinds"]) == (context["message"], ["ValueError"])
+    assert "private" not in str(line)
 
 
 def test_the_last_configuration_wins_and_the_level_holds(capsys: pytest.CaptureFixture[str]) -> None:

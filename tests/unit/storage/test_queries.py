@@ -61,6 +61,7 @@ def test_no_statement_is_pasted_together(path: Path) -> None:
     assert pasted == []
 
 
+@pytest.mark.threat(42)
 def test_settings_outlive_a_transaction_in_one_place_only() -> None:
     """`SET` and set_config(..., false) leak through a pool; the one use is the checkpointer's, reset by the pool."""
     lasting = [
