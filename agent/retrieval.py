@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
@@ -24,6 +24,19 @@ logger = logging.getLogger(__name__)
 RERANKED: Final = 30
 # Hits asked for beyond those wanted, so that the ones that near-duplicates make way for are there.
 SPARE: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A search as it was asked for. `more`: the arguments that storage.search needs beside query and filters."""
+
+    principal: Principal
+    query: str
+    filters: Filters
+    limit: int
+    reranker: Reranker | None
+    synonyms: Mapping[str, tuple[str, ...]]
+    more: Mapping[str, Any]
 
 
 class Retrieval:
@@ -59,11 +72,8 @@ class Retrieval:
         What a tenant's synonyms say is looked for too. Only hits of both lists fused are reranked. Errors: those of the
         embedder and of storage.search.
         """
-        synonyms = await expansions(self._db, principal.tenant_id, query)
-        reranker = self._reranker if rerank and mode == "hybrid" else None
-        asked = await self._asked(query, limit if reranker is None else max(limit, RERANKED), mode, synonyms)
-        hits = await search.search(self._db, principal, query, filters=filters, **asked)
-        return await self._ranked(principal, query, filters, hits, asked, limit, reranker)
+        asked = await self._asked(principal, query, filters, limit, mode, rerank)
+        return await self._ranked(asked, await self._search(asked, filters))
 
     async def explain(
         self,
@@ -76,42 +86,37 @@ class Retrieval:
         rerank: bool = True,
     ) -> Explanation:
         """What `find` finds with the same arguments, and how it came to it. Errors: as `find`."""
+        asked = await self._asked(principal, query, filters, limit, mode, rerank)
+        found = await search.explain(self._db, principal, query, filters=filters, **asked.more)
+        return replace(found, hits=tuple(await self._ranked(asked, found.hits)), synonyms=asked.synonyms)
+
+    async def _asked(
+        self, principal: Principal, query: str, filters: Filters, limit: int, mode: Mode, rerank: bool
+    ) -> _Asked:
         synonyms = await expansions(self._db, principal.tenant_id, query)
         reranker = self._reranker if rerank and mode == "hybrid" else None
-        asked = await self._asked(query, limit if reranker is None else max(limit, RERANKED), mode, synonyms)
-        found = await search.explain(self._db, principal, query, filters=filters, **asked)
-        hits = await self._ranked(principal, query, filters, found.hits, asked, limit, reranker)
-        return replace(found, hits=tuple(hits), synonyms=synonyms)
-
-    async def _asked(self, query: str, limit: int, mode: Mode, synonyms: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The arguments that storage.search needs beside query and filters."""
-        return {
+        more = {
             "vector": None if mode == "bm25" else await self._embedder.embed_query(query),
             "embedder_id": self._embedder.id,
             "also": list(chain.from_iterable(synonyms.values())),
-            "limit": limit + SPARE,
+            "limit": (limit if reranker is None else max(limit, RERANKED)) + SPARE,
             "mode": mode,
         }
+        return _Asked(principal, query, filters, limit, reranker, synonyms, more)
 
-    async def _ranked(
-        self,
-        principal: Principal,
-        query: str,
-        filters: Filters,
-        hits: Sequence[Hit],
-        asked: dict[str, Any],
-        limit: int,
-        reranker: Reranker | None,
-    ) -> list[Hit]:
+    async def _search(self, asked: _Asked, filters: Filters) -> list[Hit]:
+        return await search.search(self._db, asked.principal, asked.query, filters=filters, **asked.more)
+
+    async def _ranked(self, asked: _Asked, hits: Sequence[Hit]) -> list[Hit]:
         kept = capped(hits)
-        if len(kept) < limit and len(hits) >= asked["limit"]:
+        if len(kept) < asked.limit and len(hits) >= asked.more["limit"]:
             # One passage, repeated, filled the lists: what else there is stands in other documents.
             crowding = {hit.document_id for hit in hits}
-            others = replace(filters, without=(*filters.without, *crowding))
-            kept = capped([*kept, *await search.search(self._db, principal, query, filters=others, **asked)])
-        if reranker is not None:
-            kept = await self._reordered(reranker, query, kept)
-        return [replace(hit, rank=rank) for rank, hit in enumerate(kept[:limit], start=1)]
+            others = replace(asked.filters, without=(*asked.filters.without, *crowding))
+            kept = capped([*kept, *await self._search(asked, others)])
+        if asked.reranker is not None:
+            kept = await self._reordered(asked.reranker, asked.query, kept)
+        return [replace(hit, rank=rank) for rank, hit in enumerate(kept[: asked.limit], start=1)]
 
     async def _reordered(self, reranker: Reranker, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """Where the reranker fails, the hits as they were found: it adds to a search, and must not end one."""

@@ -3,8 +3,8 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 # Enough for the embedder to keep its workers busy, little enough to show progress and to let a question go first.
 BATCH: Final = 32
+# Chunks of one document, or of one stock, that are handed to the embedder ahead of what is stored.
+AHEAD: Final = 8 * BATCH
 # Texts whose vectors are remembered until surely somebody has stored them: another document may hold the same.
 RECENT: Final = 32 * BATCH
 # Seconds that a batch waits for questions in all, and between two looks.
@@ -25,6 +27,16 @@ LOOK: Final = 0.25
 
 Vector = asyncio.Future[Vectors]
 Wanted = tuple[Embedder, str]
+
+
+class Texted(Protocol):
+    """Whatever has a text to embed."""
+
+    @property
+    def text(self) -> str: ...
+
+
+Chunk = TypeVar("Chunk", bound=Texted)
 
 
 class Batches:
@@ -46,6 +58,12 @@ class Batches:
         if self._waiting and (self._running is None or self._running.done()):
             self._running = asyncio.create_task(self._run(), name="embed")
         return futures
+
+    async def made(self, embedder: Embedder, chunks: Sequence[Chunk]) -> AsyncIterator[tuple[Sequence[Chunk], Vectors]]:
+        """Chunks part by part, as their vectors come, of shape (len(part), dimension). Errors: as `collected`."""
+        coming = self.put(embedder, (one.text for one in chunks))
+        for at in range(0, len(chunks), BATCH):
+            yield chunks[at : at + BATCH], await collected(coming[at : at + BATCH])
 
     def _future(self, wanted: Wanted) -> Vector:
         if wanted in self._recent:

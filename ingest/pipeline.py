@@ -21,7 +21,7 @@ from ingest import gate
 from ingest.album import Album, Place
 from ingest.attachments import Takings
 from ingest.clean import clean
-from ingest.embedding import BATCH, Batches, collected
+from ingest.embedding import AHEAD, Batches
 from ingest.files import FileStore, digest
 from ingest.jail import Jail
 from ingest.kinds import DRAWN, EXTENSIONS, kind_of, supported
@@ -39,8 +39,6 @@ log = logging.getLogger(__name__)
 READERS: Final = 2
 # Pictures of pages that are drawn at once, whatever is being read: a person waits for them.
 DRAWERS: Final = 2
-# Chunks of one document that are handed to the embedder ahead of what is stored.
-AHEAD: Final = 8 * BATCH
 # Mail in an archive in a mail: deeper than this nothing is taken out.
 DEEPEST: Final = 3
 # Seconds before the second try of a document; each further pause is four times as long.
@@ -407,10 +405,8 @@ class Ingestor:
                 self._db, tenant_id, document.id, embedder_id=embedder.id, limit=AHEAD
             )
             more = len(missing) == AHEAD
-            coming = self._batches.put(embedder, (one.text for one in missing))
-            for at in range(0, len(missing), BATCH):
-                vectors = await collected(coming[at : at + BATCH])
-                ids = [one.chunk_id for one in missing[at : at + BATCH]]
+            async for part, vectors in self._batches.made(embedder, missing):
+                ids = [one.chunk_id for one in part]
                 await documents.add_vectors(self._db, tenant_id, document.id, ids, vectors, embedder_id=embedder.id)
         # Looks once more: where a chunk came in meanwhile, the document is not ready and is attempted again.
         return await documents.finish(self._db, tenant_id, document.id, embedder_id=embedder.id, sha256=document.sha256)

@@ -5,16 +5,12 @@ one goes on, and documents that came in meanwhile are in the count.
 """
 
 from collections.abc import AsyncIterator
-from typing import Final
 from uuid import UUID
 
 from inference.interfaces import Embedder
-from ingest.embedding import BATCH, Batches, collected
+from ingest.embedding import AHEAD, Batches
 from storage import embedding_sets
 from storage.database import Database
-
-# Chunks that are handed to the embedder ahead of what is stored.
-AHEAD: Final = 8 * BATCH
 
 
 async def fill(db: Database, tenant_id: UUID, embedder: Embedder) -> AsyncIterator[int]:
@@ -33,8 +29,6 @@ async def fill(db: Database, tenant_id: UUID, embedder: Embedder) -> AsyncIterat
             left = await embedding_sets.take_over(db, tenant_id, embedder.id, wanted)
             made += len(wanted) - len(left)
             yield made
-            coming = batches.put(embedder, (one.text for one in left))
-            for at in range(0, len(left), BATCH):
-                vectors = await collected(coming[at : at + BATCH])
-                made += await embedding_sets.add(db, tenant_id, embedder.id, left[at : at + BATCH], vectors)
+            async for part, vectors in batches.made(embedder, left):
+                made += await embedding_sets.add(db, tenant_id, embedder.id, part, vectors)
                 yield made

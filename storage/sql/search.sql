@@ -24,7 +24,7 @@ SELECT d.id, r.number AS revision, r.chunks FROM documents d CROSS JOIN LATERAL 
 WHERE {allowed} AND d.newest_from > %(as_of)s AND coalesce(r.effective_to >= %(as_of)s, true)
 
 -- name: scope
-SELECT s.n, s.merged_to, a.embedder_id, a.dimension, a.indexed,
+SELECT s.n, s.merged_to, a.embedder_id, a.dimension,
        -- Not EXISTS, which the planner may answer by reading them all.
        coalesce((SELECT true FROM embeddings e
                  WHERE e.tenant_id = %(tenant)s LIMIT 1), false) AS embedded,
