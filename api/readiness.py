@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from api.runtime import Runtime
 from api.views import CheckView, ReadyView
 from core.errors import IntramurosError, PolicyError
-from policy import boot, hook
+from policy import boot, hook, ledger
 from storage import migrations
 
 logger = logging.getLogger(__name__)
@@ -20,6 +20,8 @@ async def readiness(runtime: Runtime) -> ReadyView:
         if not runtime.policy.sound:
             raise PolicyError("There is no egress policy, so everything is denied. Correct the policy settings.")
         await hook.canary_in_loop()
+        if ledger.closed():
+            raise PolicyError("A denial could not be written to the audit log, so nothing may be reached.")
 
     checks = (
         await _check("database", runtime.db.ping),

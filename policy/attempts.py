@@ -333,6 +333,7 @@ ATTEMPTS = (
     Attempt("tracing, sent all the same", "tripwire", telemetry.trace_sent),
     Attempt("telemetry of the document library", "boot", telemetry.documents),
     Attempt("a model hub (huggingface_hub)", "boot", telemetry.hub),
+    Attempt("telemetry of onnxruntime", "boot", telemetry.models),
     Attempt("plug-ins of pydantic", "boot", telemetry.plug_ins),
     Attempt("C code: TCP, IPv4", "system", lambda _: unseen.tcp(V4)),
     Attempt("C code: TCP, IPv6", "system", lambda _: unseen.tcp(V6)),

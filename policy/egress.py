@@ -94,7 +94,7 @@ class Policy:
         policy = cls(
             scope=settings.scope,
             peers=peers,
-            ports=frozenset(port for _, _, port, _ in servers),
+            ports=frozenset(port for _, _, port, purpose in servers if purpose in CORE_PURPOSES),
             names=frozenset(host for _, host, _, _ in servers if literal(host) is None),
             listen=(settings.host, settings.port),
             sockets=(str(settings.home), *POSTGRES_SOCKETS),
@@ -104,7 +104,7 @@ class Policy:
             if not decision.allowed and decision.reason != UNRESOLVED:
                 raise BootRefused(
                     f"{name} points to an address that the egress policy does not allow ({decision.reason}). "
-                    f"Use loopback, or list its ADDRESS:PORT in {variable('private_peers')} if it is in your network."
+                    + _remedy(purpose)
                 )
         return policy
 
@@ -204,8 +204,10 @@ def judged(policy: Policy, host: str, port: int, purpose: str, resolver: Resolve
     decision = policy.decide(host, port, purpose)
     if decision.reason == UNRESOLVED:
         decision = policy.decide(host, port, purpose, resolver(host, port))
+    if decision.address is not None and ledger.closed() and purpose != "database":
+        decision = Decision(False, ledger.UNWRITTEN)
     if decision.address is None:
-        raise ledger.deny(decision.reason, purpose=purpose, port=port)
+        raise ledger.deny(decision.reason, purpose=purpose, port=port, target=ledger.told(host, port))
     return decision.address
 
 
@@ -259,6 +261,13 @@ def parse_peer(text: str) -> tuple[str, int]:
     return str(address), port
 
 
+def _remedy(purpose: str) -> str:
+    peers = variable("private_peers")
+    if purpose in CORE_PURPOSES:
+        return f"Use loopback, or list its ADDRESS:PORT in {peers} if it is in your network."
+    return f"List its ADDRESS:PORT in {peers} and set {variable('scope')} to private."
+
+
 def _listed(text: str) -> tuple[str, int]:
     try:
         return parse_peer(text)
@@ -271,7 +280,8 @@ def _listed(text: str) -> tuple[str, int]:
 
 def _servers(settings: Settings) -> Iterable[tuple[str, str, int, str]]:
     """(variable, host, port, purpose) of every configured server that is reached over TCP."""
-    for field in ("ollama_url", "openai_url", "rerank_url"):
+    purposes = dict.fromkeys(("ollama_url", "openai_url", "rerank_url"), "model") | {"search_peer_url": "search_peer"}
+    for field, purpose in purposes.items():
         url = getattr(settings, field)
         if url is not None:
             try:
@@ -281,7 +291,7 @@ def _servers(settings: Settings) -> Iterable[tuple[str, str, int, str]]:
                     f"{variable(field)} is not a plain URL ({error}). Write http://ADDRESS:PORT or https://NAME:PORT, "
                     "in lower case, without user, query or trailing dot."
                 ) from None
-            yield variable(field), endpoint.host, endpoint.port, "model"
+            yield variable(field), endpoint.host, endpoint.port, purpose
     for field in ("database_url", "database_owner_url"):
         secret = getattr(settings, field)
         if secret is not None:

@@ -92,6 +92,15 @@ def arm(
     sys.addaudithook(tripwire)
 
 
+def in_force() -> Rules:
+    """What the hook compares with. Raises BootRefused where it was not set."""
+    holder = sys.modules.get(_HOLDER)
+    if holder is None:
+        raise BootRefused("The audit hook is not set. Start through the `intramuros` command.")
+    rules: Rules = holder.rules
+    return rules
+
+
 def canary() -> None:
     """Prove that a public connection is refused, in a thread and in an event loop of the default kind.
 
@@ -145,11 +154,19 @@ Check = Callable[[Rules, tuple[Any, ...]], str | None]
 
 def _apply(check: Check, rules: Rules, event: str, args: tuple[Any, ...]) -> None:
     try:
-        reason = check(rules, args) if rules.network or event not in _NETWORK else "no_network"
+        reason = check(rules, args) if rules.network or event not in _PLACE else "no_network"
     except (TypeError, ValueError, AttributeError, IndexError):
         reason = "unknown_shape"
     if reason is not None:
-        raise ledger.deny(reason, purpose=event)
+        raise ledger.deny(reason, purpose=event, target=_target(event, args))
+
+
+def _target(event: str, args: tuple[Any, ...]) -> str:
+    """Where it was to go, as it may be recorded."""
+    place = _PLACE.get(event, len(args))
+    where = args[place] if place < len(args) else None
+    host, port, *_ = (*where, None, None) if isinstance(where, tuple) else (where, None)
+    return ledger.told(host, port)
 
 
 def _new_socket(rules: Rules, args: tuple[Any, ...]) -> str | None:
@@ -168,10 +185,11 @@ def _connect(rules: Rules, args: tuple[Any, ...]) -> str | None:
     kind = classify(place)
     if str(place) == CANARY_ADDRESS:
         return ledger.CANARY
-    if (str(place), port) in rules.policy.peers:
-        return None
-    if kind is AddressClass.LOOPBACK:
-        return "dns" if port in _DNS_PORTS and port not in rules.policy.ports else None
+    listed = (str(place), port) in rules.policy.peers
+    if kind is AddressClass.LOOPBACK and not listed and port in _DNS_PORTS and port not in rules.policy.ports:
+        return "dns"
+    if listed or kind is AddressClass.LOOPBACK:
+        return ledger.UNWRITTEN if ledger.closed() else None
     return "peer_not_listed" if kind is AddressClass.PRIVATE else kind.value
 
 
@@ -271,19 +289,18 @@ def _inside(path: str, folders: Collection[str]) -> bool:
     return any(real.is_relative_to(folder) for folder in folders)
 
 
-# What asks or reaches others. A Unix socket may be made, for a pair of them within the process.
-_NETWORK = frozenset(
-    {
-        "socket.connect",
-        "socket.sendto",
-        "socket.sendmsg",
-        "socket.bind",
-        "socket.getaddrinfo",
-        "socket.gethostbyname",
-        "socket.gethostbyaddr",
-        "socket.getnameinfo",
-    }
-)
+# What asks or reaches others, and which of its arguments says whom. A Unix socket may be made, for a pair of them
+# within the process.
+_PLACE = {
+    "socket.connect": 1,
+    "socket.sendto": 1,
+    "socket.sendmsg": 1,
+    "socket.bind": 1,
+    "socket.getaddrinfo": 0,
+    "socket.gethostbyname": 0,
+    "socket.gethostbyaddr": 0,
+    "socket.getnameinfo": 0,
+}
 
 _CHECKS: dict[str, Check] = {
     "socket.__new__": _new_socket,

@@ -3,6 +3,7 @@
 A function returns the code of the switch that keeps the library quiet, None where nothing does.
 """
 
+import ctypes
 import io
 import threading
 
@@ -52,6 +53,16 @@ def hub(policy: Policy) -> str | None:
     except LocalEntryNotFoundError as error:
         return None if "offline" not in str(error).lower() else "hub_offline"
     return None
+
+
+def models(policy: Policy) -> str | None:
+    """Import the library that runs the embedder. It would tell from C code, where only its switch can be looked at."""
+    import onnxruntime
+
+    # As C code sees it, and not this interpreter's own list of variables.
+    seen = ctypes.CDLL(None)["getenv"]
+    seen.restype = ctypes.c_char_p
+    return "telemetry_off" if onnxruntime and seen(b"ORT_DISABLE_TELEMETRY") == b"1" else None
 
 
 def plug_ins(policy: Policy) -> str | None:

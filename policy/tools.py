@@ -9,7 +9,14 @@ from policy.egress import Policy
 
 # How far a tool reaches: `local` reads our own database, `peer` would ask a listed private peer.
 # A tool that is not in this table is not offered, whatever it says of itself.
-REACH: dict[str, Literal["local", "peer"]] = {"kb_search": "local", "kb_read_chunk": "local"}
+REACH: dict[str, Literal["local", "peer"]] = {
+    "kb_search": "local",
+    "kb_read_chunk": "local",
+    "kb_list_documents": "local",
+    "kb_outline": "local",
+    "kb_find": "local",
+    "research_subtopics": "local",
+}
 
 
 class Named(Protocol):

@@ -36,7 +36,7 @@ class GuardedTransport(httpx.BaseTransport):
         response = self._inner.handle_request(_pinned(request, host, address))
         if _redirects(response):
             response.close()
-            raise ledger.deny("redirect", purpose=self._purpose, port=port)
+            raise ledger.deny("redirect", purpose=self._purpose, port=port, target=ledger.told(host, port))
         return response
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class AsyncGuardedTransport(httpx.AsyncBaseTransport):
         response = await self._inner.handle_async_request(_pinned(request, host, address))
         if _redirects(response):
             await response.aclose()
-            raise ledger.deny("redirect", purpose=self._purpose, port=port)
+            raise ledger.deny("redirect", purpose=self._purpose, port=port, target=ledger.told(host, port))
         return response
 
     async def aclose(self) -> None:

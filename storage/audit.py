@@ -5,6 +5,8 @@ what it tells of, last: either both last or neither. It names ids and words of t
 """
 
 import hashlib
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
@@ -12,13 +14,14 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from core.logs import trace_id
+from core.logs import trace_id, traced
 from storage import queries
 from storage.database import Connection, Database, Transaction
 
 INSTALLATION: Final = UUID(int=0)
 # Entries read at once when a chain is checked.
 BATCH: Final = 1000
+_UNSPELT: Final = re.compile(r"[^A-Za-z0-9 _./:{}-]")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Fault = Literal["missing", "altered", "moved", "cut_off", "unknown_head"]
@@ -60,9 +63,9 @@ class Verdict:
 async def note(tx: Transaction, actor: UUID | None, action: str, subject: object = "") -> None:
     """Add an entry in the transaction of what it tells of, as its last statement: the chain stays locked till its end.
 
-    Raises StorageError, whereupon nothing of the transaction lasts.
+    StorageError comes at the end of the transaction, whereupon nothing of it lasts.
     """
-    await tx.rows("audit.add", **_entry(actor, action, subject))
+    tx.later("audit.add", **_entry(actor, action, subject))
 
 
 async def note_as_owner(connection: Connection, actor: UUID | None, action: str, subject: object = "") -> None:
@@ -74,6 +77,14 @@ async def record(db: Database, tenant_id: UUID, actor: UUID | None, action: str,
     """Add an entry about what changes nothing in the database: a refusal, above all. Raises StorageError."""
     async with db.transaction(tenant_id) as tx:
         await note(tx, actor, action, subject)
+
+
+async def record_all(db: Database, tenant_id: UUID, action: str, told: Sequence[tuple[str, object]]) -> None:
+    """Add an entry for each pair of a trace id and a subject, all or none. Raises StorageError."""
+    async with db.transaction(tenant_id) as tx:
+        for trace, subject in told:
+            with traced(trace):
+                await note(tx, None, action, subject)
 
 
 async def record_change(db: Database, action: str, subject: str) -> None:
@@ -110,6 +121,11 @@ async def verify(db: Database, tenant_id: UUID, known: Head | None = None) -> Ve
     if not last or (last, previous.hex()) != (head.number, head.hash) or (known and known.number > last):
         return Verdict(head, last + 1, "cut_off")
     return Verdict(head)
+
+
+def spelled(name: str) -> str:
+    """A name that an operator gave to something, such as a model, in the letters that an entry may hold."""
+    return _UNSPELT.sub("_", name)[:200]
 
 
 def _fault(tenant_id: UUID, entry: DictRow, number: int, previous: bytes) -> Fault | None:

@@ -1,16 +1,21 @@
 """`audit`: what was done and refused, and whether that record is whole."""
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Final
+from uuid import UUID
 
 import typer
 
 from api.cli import console
 from api.cli.commands import Json, command
 from api.cli.opened import opened
+from api.runtime import Runtime
 from core.errors import InvalidRequest
 from core.settings import Settings
 from storage import audit
+from storage.database import Database
 from storage.users import OPERATOR
 
 app = typer.Typer(help="Show the audit log, verify that it was not changed.", no_args_is_help=True)
@@ -41,9 +46,8 @@ async def listing(
     as_json: Json = False,
 ) -> None:
     """List the last entries of the audit log, newest first."""
-    async with opened(settings) as at:
-        chain = audit.INSTALLATION if installation else at.tenant.id
-        entries = await audit.listing(at.runtime.db, chain, limit)
+    async with _chain(settings, installation) as (db, chain):
+        entries = await audit.listing(db, chain, limit)
     rows = [
         (entry.number, f"{entry.at:%Y-%m-%d %H:%M:%S}", _who(entry), entry.action, entry.subject, entry.trace)
         for entry in entries
@@ -68,12 +72,23 @@ async def verify(
     rights wrote anew.
     """
     known = _head(head) if head else None
-    async with opened(settings) as at:
-        chain = audit.INSTALLATION if installation else at.tenant.id
-        verdict = await audit.verify(at.runtime.db, chain, known)
+    async with _chain(settings, installation) as (db, chain):
+        verdict = await audit.verify(db, chain, known)
     if verdict.fault:
         raise InvalidRequest(f"The audit log is not whole: entry {verdict.bad} {FAULTS[verdict.fault]}")
-    console.say(f"{verdict.head.number} entries, whole; head {verdict.head}")
+    number = verdict.head.number
+    console.say(f"{number} {'entry' if number == 1 else 'entries'}, whole; head {verdict.head}")
+
+
+@asynccontextmanager
+async def _chain(settings: Settings, installation: bool) -> AsyncIterator[tuple[Database, UUID]]:
+    """The database and whose chain it is; that of the installation is there before any tenant is."""
+    if installation:
+        async with Runtime.open(settings) as runtime:
+            yield runtime.db, audit.INSTALLATION
+    else:
+        async with opened(settings) as at:
+            yield at.runtime.db, at.tenant.id
 
 
 def _head(text: str) -> audit.Head:

@@ -1,18 +1,22 @@
 """`policy`: what may leave, the proof that nothing else does, and whether such a proof is whole."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from rich.text import Text
 
 from api import runtime
 from api.cli import console
 from api.cli.commands import Json, command
+from api.cli.rules import LAYERS, Rule, rules
+from api.cli.wrapping import wrap
 from core.errors import InvalidRequest
 from core.settings import Settings
-from policy import boot, egress, hook, ledger, proof, signing
+from policy import proof, signing
 from policy.attempts import Outcome
 
 app = typer.Typer(help="Show the egress policy, prove that it holds, verify such a proof.", no_args_is_help=True)
@@ -21,7 +25,7 @@ CLOUD: Final = ("gpt:cloud", "gpt-cloud:120b", "Gpt:120B-CLOUD ", "gpt:ｃｌｏ
 RESULTS: Final = {
     "refused": "refused",
     "passed": "GOT OUT",
-    "open": "not stopped by the program, and no wall of the system does",
+    "open": "OPEN: only a wall of the system could refuse it",
     "absent": "not installed",
 }
 VERDICTS: Final = {
@@ -42,17 +46,31 @@ def register(root: typer.Typer) -> None:
 
 
 def show(settings: Settings, as_json: Json = False) -> None:
-    """Show every rule in force, and how often this process has denied something, by reason."""
+    """Explain every rule in force, with the reason codes that its denials carry."""
     policy = runtime.arm(settings)
-    rows = list(_rules(policy))
-    denials = dict(sorted(ledger.denials().items()))
+    found = rules(policy)
     if as_json:
-        rules = [dict(zip(("layer", "rule", "value", "reason"), row, strict=True)) for row in rows]
-        console.print_json({"digest": proof.digest(policy), "rules": rules, "denials": denials})
+        console.print_json({"digest": proof.digest(policy), "rules": [asdict(rule) for rule in found]})
         return
-    console.table(("Layer", "Rule", "In force", "Reason of a denial"), rows)
-    console.table(("Denied for", "Times"), list(denials.items()), right=("Times",))
+    for layer, words in LAYERS.items():
+        _show(layer, words, [rule for rule in found if rule.layer == layer])
     console.note(f"policy {proof.digest(policy)}; docs/reference/policy.md explains every reason")
+
+
+def _show(layer: str, words: str, found: Sequence[Rule]) -> None:
+    """A layer's rules: what is in force, below it what that means."""
+    out = console.out()
+    width = console.measure(out)
+    out.print(Text.assemble((layer, "bold"), f": {words}"), soft_wrap=True)
+    for rule in found:
+        denied = f" Denied as {', '.join(rule.reasons)}." if rule.reasons else ""
+        first, *more = wrap(f"{rule.name}: {console.one_line(rule.value)}", width - 2)
+        name, _, value = first.partition(": ")
+        out.print(Text.assemble("  ", (name, "bold"), ": ", value), soft_wrap=True)
+        for line in more:
+            out.print(Text(f"    {line}"), soft_wrap=True)
+        for line in wrap(rule.meaning + denied, width - 4):
+            out.print(Text(f"    {line}", style="dim"), soft_wrap=True)
 
 
 def prove(settings: Settings, as_json: Json = False) -> None:
@@ -70,7 +88,12 @@ def prove(settings: Settings, as_json: Json = False) -> None:
         columns = ("Attempt", "Result", "By", "Reason")
         console.table(columns, [(o.name, RESULTS[o.result], o.layer, o.reason) for o in outcomes])
         console.say(f"{report['verdict']}: {VERDICTS[report['verdict']]}")
-        console.note(f"signed with the key {report['signature']['key']}; `--json` gives the report to keep")
+        console.say(
+            f"{len(outcomes)} attempts: {_counted(report['counts'])}; {report['made_at']}, version {report['version']}"
+        )
+        console.say(f"key {report['signature']['key']}")
+        console.say(f"signature {report['signature']['value']}")
+        console.note("`--json` gives the report to keep, which `intramuros policy verify` checks")
     if CODES[report["verdict"]]:
         raise typer.Exit(CODES[report["verdict"]])
 
@@ -99,6 +122,10 @@ def cloud_models() -> list[Outcome]:
     return [Outcome(name, "passed" if missed else "refused", "models", missed[0] if missed else "cloud_model")]
 
 
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {RESULTS[result].partition(':')[0]}" for result, number in counts.items())
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
         read = json.loads(file.read_text(encoding="utf-8"))
@@ -107,29 +134,3 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(read, dict):
         raise InvalidRequest(f"{file} cannot be read as a report")
     return read
-
-
-def _rules(policy: egress.Policy) -> Iterator[tuple[str, str, str, str]]:
-    """(layer, rule, what is in force, reason code of a denial) of everything that may refuse."""
-    yield "judge", "scope", str(policy.scope), "scope"
-    yield "judge", "loopback ports", _joined(map(str, sorted(policy.ports))), "port_not_listed"
-    yield "judge", "private peers", _joined(f"{host}:{port}" for host, port in sorted(policy.peers)), "peer_not_listed"
-    yield "judge", "names that may be looked up", _joined(sorted(policy.names)), "name_not_listed"
-    yield "judge", "public addresses", "none, ever", "public"
-    yield "judge", "URLs", "one canonical spelling", "malformed_url, not_canonical"
-    yield "transport", "redirects", "none", "redirect"
-    yield "transport", "a name's address", "judged at every request, then pinned", "mixed_answers"
-    yield "tripwire", "connections, datagrams", "loopback and peers", "public, peer_not_listed"
-    yield "tripwire", "look-ups", _joined(("localhost", *sorted(policy.names))), "name"
-    listening = ("loopback", "{}:{}".format(*policy.listen)) if policy.listen else ("loopback",)
-    yield "tripwire", "listening", _joined(listening), "bind"
-    yield "tripwire", "Unix sockets", _joined(policy.sockets), "unix_socket"
-    yield "tripwire", "programs, libraries", "those of the program itself", "program, library"
-    yield "tripwire", "events watched", str(len(hook.EVENTS)), "unknown_shape"
-    yield from (("boot", name, value, "-") for name, value in sorted(boot.SWITCHES.items()))
-    yield "boot", "variables removed", _joined((*sorted(boot.REMOVED), *(f"{p}*" for p in boot.REMOVED_PREFIXES))), "-"
-    yield "boot", "start refused with", _joined((*boot.PROXIES, *boot.BLIND_LOOPS)), "-"
-
-
-def _joined(parts: Any) -> str:
-    return ", ".join(parts) or "none"

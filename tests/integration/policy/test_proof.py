@@ -12,6 +12,7 @@ from tests.paths import PROJECT
 pytestmark = namespace.needed
 
 SHIPPED = PROJECT / "deploy" / "nftables" / "intramuros.nft"
+SYSTEMCTL = Path("/usr/bin/systemctl")
 INTRAMUROS = Path(sys.executable).parent / "intramuros"
 
 
@@ -48,7 +49,28 @@ def test_without_a_wall_of_the_system_only_what_no_program_sees_is_open(tmp_path
     assert [attempt["name"] for attempt in attempts if attempt["result"] == "passed"] == []
 
 
-@pytest.mark.threat(36, 37)
+@pytest.mark.threat(37)
+@pytest.mark.skipif(not SYSTEMCTL.exists(), reason="systemctl not installed")
+@pytest.mark.parametrize(("wall", "code"), [(None, 1), (SHIPPED, 0)], ids=["in words only", "in force"])
+def test_an_address_filter_that_systemd_says_it_has_is_tried(tmp_path: Path, wall: Path | None, code: int) -> None:
+    """A unit with the shipped filter, as systemd shows it, on a system that does not filter; and on one that does."""
+    told = tmp_path / "systemctl"
+    told.write_text("#!/bin/sh\necho 'IPAddressDeny=0.0.0.0/0 ::/0'\n")
+    told.chmod(0o755)
+    told_so = ["unshare", "--mount", "sh", "-c", f'mount --bind "$0" {SYSTEMCTL} && exec "$@"', told]
+    done = namespace.run([*told_so, INTRAMUROS, "doctor", "--walls", "--json", "--home", str(tmp_path / "home")], wall)
+    checks = report(done)["checks"]
+    assert isinstance(checks, list)
+    found = {check["name"]: check for check in checks}
+    assert (done.code, found["systemd"]["state"], found["TCP, port 443"]["state"]) == (
+        code,
+        "ok",
+        "fail" if code else "ok",
+    )
+    assert ("not in force" in str(found["TCP, port 443"]["remedy"])) is bool(code)
+
+
+@pytest.mark.threat(36)
 def test_the_host_is_checked(tmp_path: Path) -> None:
     walled = namespace.run([INTRAMUROS, "doctor", "--walls", "--json", "--home", str(tmp_path)], SHIPPED)
     assert (walled.code, report(walled)["healthy"]) == (0, True), walled.out

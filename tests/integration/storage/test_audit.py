@@ -8,13 +8,27 @@ import pytest
 from psycopg import errors, sql
 
 from core.errors import InvalidRequest, StorageError
-from core.records import Principal, Role, Tenant
-from storage import audit, collections, documents, tenants, users
+from core.records import Answer, Outcome, Principal, Role, Tenant
+from storage import (
+    approvals,
+    audit,
+    collections,
+    documents,
+    embedding_sets,
+    runs,
+    sessions,
+    synonyms,
+    tenants,
+    tending,
+    traces,
+    users,
+)
 from storage.audit import INSTALLATION, Head
 from storage.database import Database
 from storage.users import OPERATOR
 from tests.conftest import DatabaseUnderTest
-from tests.integration.storage.filling import fill
+from tests.integration.storage.filling import EMBEDDER, fill, register
+from tests.integration.storage.test_embedding_sets import NEW, WIDTH, candidate
 
 TOKEN = "b" * 64
 
@@ -188,6 +202,40 @@ async def _collection_of_a_file(db: Database, admin: Principal) -> object:
     return await collections.ensure(db, admin.tenant_id, "new")
 
 
+async def _owner(db: Database, admin: Principal) -> object:
+    home = await collections.by_name(db, admin.tenant_id, "handbook")
+    return await collections.set_owner(db, admin.tenant_id, home.id, "HR, ext. 12", by=admin.user_id)
+
+
+async def _approvers(db: Database, admin: Principal) -> object:
+    home = await collections.by_name(db, admin.tenant_id, "handbook")
+    return await collections.set_approvers(db, admin.tenant_id, home.id, ["group:legal"], by=admin.user_id)
+
+
+async def hold(db: Database, tenant_id: UUID) -> None:
+    """An answer to the operator that waits to be approved."""
+    asker = users.operator(tenant_id)
+    session = await sessions.create(db, asker, "s")
+    run = await runs.begin(db, asker, session.id, "q", "auto", checkpointed=False)
+    answer = Answer(Outcome.WAITING, "q", "q", "a", "en", (), {}, 0)
+    await runs.answered(db, asker, run, session.id, answer, (), pending=(answer, ["handbook"]))
+
+
+async def _approve(db: Database, admin: Principal) -> object:
+    held = (await approvals.pending(db, admin))[0]
+    return await approvals.decide(db, admin, held.turn_id, approved=True, reason=None)
+
+
+async def _reject(db: Database, admin: Principal) -> object:
+    held = (await approvals.pending(db, admin))[0]
+    return await approvals.decide(db, admin, held.turn_id, approved=False, reason="old")
+
+
+async def _read_trace(db: Database, admin: Principal) -> object:
+    run = (await traces.listing(db, admin))[0]
+    return await traces.read(db, admin, run.id, "a complaint")
+
+
 async def _grant(db: Database, admin: Principal) -> object:
     home = await collections.by_name(db, admin.tenant_id, "handbook")
     return await collections.grant(db, admin.tenant_id, home.id, "group:board")
@@ -200,17 +248,44 @@ async def _revoke(db: Database, admin: Principal) -> object:
 
 async def _date(db: Database, admin: Principal) -> object:
     (document,) = await documents.listing(db, admin)
-    return await documents.set_dates(db, admin, document.id, effective_from=None, effective_to=None, supersedes="HR-1")
+    return await tending.set_dates(db, admin, document.id, effective_from=None, effective_to=None, supersedes="HR-1")
 
 
 async def _release(db: Database, admin: Principal) -> object:
     (document,) = await documents.listing(db, admin)
-    return await documents.release(db, admin, document.id)
+    return await tending.release(db, admin, document.id)
+
+
+async def _change(db: Database, admin: Principal) -> object:
+    home = await collections.by_name(db, admin.tenant_id, "handbook")
+    return await register(db, admin.tenant_id, home.id, "a.md", "other words")
+
+
+async def _add(db: Database, admin: Principal) -> object:
+    home = await collections.by_name(db, admin.tenant_id, "handbook")
+    return await register(db, admin.tenant_id, home.id, "b.md", "new words")
+
+
+async def _synonyms(db: Database, admin: Principal) -> object:
+    return await synonyms.add(db, admin.tenant_id, ["hotel", "lodging"], by=admin.user_id)
+
+
+async def _many_synonyms(db: Database, admin: Principal) -> object:
+    return await synonyms.add_all(db, admin.tenant_id, [["trip", "journey"], ["fee", "charge"]])
+
+
+async def _no_synonyms(db: Database, admin: Principal) -> object:
+    group = await synonyms.group_of(db, admin.tenant_id, "leave")
+    return await synonyms.remove(db, admin.tenant_id, group.id if group else INSTALLATION, "leave")
+
+
+async def _begin(db: Database, admin: Principal) -> object:
+    return await embedding_sets.begin(db, admin.tenant_id, NEW, WIDTH)
 
 
 async def _delete(db: Database, admin: Principal) -> object:
     (document,) = await documents.listing(db, admin)
-    return await documents.delete(db, admin, document.id)
+    return await tending.delete(db, admin, document.id)
 
 
 ACTS: dict[str, list[Act]] = {
@@ -221,17 +296,39 @@ ACTS: dict[str, list[Act]] = {
     "login.succeeded": [_log_in],
     "token.revoked": [_revoke_token],
     "collection.created": [_collection, _collection_of_a_file],
+    "collection.owner_set": [_owner],
+    "collection.approval_set": [_approvers],
+    "answer.approved": [_approve],
+    "answer.rejected": [_reject],
+    "trace.read": [_read_trace],
     "grant.given": [_grant],
     "grant.taken": [_revoke],
+    "document.changed": [_change],
     "document.dated": [_date],
     "quarantine.released": [_release],
+    "vectors.begun": [_begin],
     "document.deleted": [_delete],
+    "document.added": [_add],
+    "synonym.added": [_synonyms, _many_synonyms],
+    "synonym.removed": [_no_synonyms],
 }
 
 
 def state(dsn: str, tenant_id: UUID) -> list[object]:
     """All that the acts change, as text."""
-    tables = ("users", "tokens", "collections", "grants", "documents", "chunks", "revisions")
+    tables = (
+        "users",
+        "tokens",
+        "collections",
+        "grants",
+        "documents",
+        "chunks",
+        "revisions",
+        "synonyms",
+        "embedding_sets",
+        "approvals",
+        "readings",
+    )
     with psycopg.connect(dsn, options="-c search_path=intramuros,public") as connection:
         connection.execute("SELECT set_config('intramuros.tenant', %s, true)", (str(tenant_id),))
         return [connection.execute(f"SELECT t::text FROM {name} t ORDER BY 1").fetchall() for name in tables]  # type: ignore[arg-type]
@@ -243,6 +340,9 @@ async def test_every_act_leaves_one_entry_and_none_happens_without(
 ) -> None:
     await users.add_token(database, admin, TOKEN, "old", "api", None)
     await fill(database, tenant.id, "a.md", ["obey me", "text"], suspicious=["obey me"])
+    await synonyms.add(database, tenant.id, ["leave", "vacation"])
+    for _ in range(2):
+        await hold(database, tenant.id)
     before, dsn = len(await audit.listing(database, tenant.id, 100)), fresh.owner_dsn
     as_owner(dsn, tenant.id, "REVOKE EXECUTE ON FUNCTION add_audit FROM intramuros_app")
     whole = state(dsn, tenant.id)
@@ -262,6 +362,38 @@ async def test_every_act_leaves_one_entry_and_none_happens_without(
             before += 1
             assert (newest.action, len(others) + 1) == (action, before)
     assert (await audit.verify(database, tenant.id)).fault is None
+
+
+@pytest.mark.threat(103)
+async def test_vectors_are_swapped_and_dropped_on_the_record(
+    database: Database, tenant: Tenant, fresh: DatabaseUnderTest
+) -> None:
+    await fill(database, tenant.id, "a.md", ["text"])
+    await candidate(database, tenant)
+
+    async def swap(back: bool) -> object:
+        return await embedding_sets.swap(database, tenant.id, back=back)
+
+    acts = (
+        ("vectors.swapped", NEW, lambda: swap(False)),
+        ("vectors.swapped_back", EMBEDDER, lambda: swap(True)),
+        ("vectors.dropped", NEW, lambda: embedding_sets.drop(database, tenant.id, NEW)),
+    )
+    for action, subject, act in acts:
+        whole = state(fresh.owner_dsn, tenant.id)
+        as_owner(fresh.owner_dsn, tenant.id, "REVOKE EXECUTE ON FUNCTION add_audit FROM intramuros_app")
+        with pytest.raises(StorageError):
+            await act()
+        assert state(fresh.owner_dsn, tenant.id) == whole, action
+        as_owner(fresh.owner_dsn, tenant.id, "GRANT EXECUTE ON FUNCTION add_audit TO intramuros_app")
+        await act()
+        (entry,) = await audit.listing(database, tenant.id, 1)
+        assert (entry.actor, entry.action, entry.subject) == (OPERATOR, action, subject)
+
+
+def test_a_name_of_a_model_is_spelled_in_letters_that_an_entry_may_hold() -> None:
+    assert audit.spelled("openai:模型@v1+q4\nx" + "y" * 300)[:20] == "openai:___v1_q4_xyyy"
+    assert len(audit.spelled("y" * 300)) == 200
 
 
 async def test_a_collection_is_recorded_once(database: Database, admin: Principal) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import BootRefused
 from policy import boot
+from tests.paths import UVLOOP
 
 ROOT = Path(__file__).resolve().parents[3]
 TRACING = ["LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2", "LANGSMITH_TRACING", "LANGCHAIN_TRACING"]
@@ -73,6 +74,17 @@ def test_an_event_loop_that_the_hook_cannot_see_is_refused(name: str, tmp_path: 
 
 
 @pytest.mark.threat(1)
+@pytest.mark.skipif(not UVLOOP.is_dir(), reason="run `make test`: it puts uvloop beside the environment")
+def test_uvloop_itself_is_refused_installed_or_running() -> None:
+    done = start("from api.main import main; main()", PYTHONPATH=str(UVLOOP))
+    assert done.returncode == 1
+    assert "uvloop is installed" in done.stderr
+    running = "import uvloop\nasync def main():\n    from policy import boot\n    boot.seal()\nuvloop.run(main())"
+    done = start(running, PYTHONPATH=str(UVLOOP))
+    assert "BootRefused: uvloop is installed" in done.stderr
+
+
+@pytest.mark.threat(1)
 def test_a_loop_policy_from_elsewhere_is_refused(surroundings: pytest.MonkeyPatch) -> None:
     class Elsewhere:
         __module__ = "uvloop.loop"
@@ -103,6 +115,7 @@ def test_a_variable_that_came_back_is_found(name: str, surroundings: pytest.Monk
 def test_the_libraries_see_the_switches(name: str) -> None:
     code = """
 from policy import boot
+from tests.paths import UVLOOP
 boot.seal()
 import langsmith.utils, langsmith.run_trees, langgraph.checkpoint.serde.jsonplus, pydantic, langchain_core.tracers
 boot.verify()
