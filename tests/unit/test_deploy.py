@@ -1,6 +1,8 @@
 """The files of deploy/ cannot be run here; they are linted and compared with the program."""
 
 import re
+import subprocess
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +38,42 @@ def test_compose_has_no_lint() -> None:
     assert [str(problem) for problem in linter.run(text, YamlLintConfig(LINT))] == []
 
 
-def test_only_the_api_is_reachable_and_only_from_this_machine(compose: dict[str, Any]) -> None:
-    published = {name: service["ports"] for name, service in compose["services"].items() if "ports" in service}
-    assert published == {"api": ["127.0.0.1:8400:8400"]}
-    outside = {name for name, service in compose["services"].items() if "edge" in service["networks"]}
-    assert outside == {"api"}
+@pytest.mark.threat(36)
+def test_containers_have_one_network_which_is_internal_and_publish_nothing(compose: dict[str, Any]) -> None:
+    assert set(compose["networks"]) == {"inside"}
     assert compose["networks"]["inside"]["internal"] is True
-    assert compose["networks"]["edge"]["driver_opts"] == {"com.docker.network.bridge.enable_ip_masquerade": "false"}
+    for service in compose["services"].values():
+        assert set(service["networks"]) == {"inside"}
+        # No question for an outside name leaves the resolver of a container either.
+        assert service["dns"] == ["127.0.0.1"]
+        assert not set(service) & {"ports", "network_mode", "extra_hosts", "links", "external_links"}
+
+
+def test_containers_write_nowhere_else_and_gain_no_rights(compose: dict[str, Any]) -> None:
+    for service in compose["services"].values():
+        assert service["read_only"] is True
+        assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+        assert service["pids_limit"] > 0
+        assert not set(service) & {"privileged", "cap_add", "devices", "pid", "ipc", "userns_mode", "volumes_from"}
+        folders = [volume.split(":") for volume in service["volumes"]]
+        # Volumes of its own; of the machine's folders only such as it may read.
+        assert all(source in compose["volumes"] or rest[-1] == "ro" for source, *rest in folders)
+
+
+def test_the_addresses_of_containers_are_theirs_alone(compose: dict[str, Any]) -> None:
+    (config,) = compose["networks"]["inside"]["ipam"]["config"]
+    networks = [service["networks"] for service in compose["services"].values()]
+    fixed = [ip_address(one["inside"]["ipv4_address"]) for one in networks if isinstance(one, dict)]
+    assert len(set(fixed)) == len(fixed) == 3
+    assert all(one in ip_network(config["subnet"]) and one not in ip_network(config["ip_range"]) for one in fixed)
+
+
+def test_the_role_of_the_program_is_made_without_rights(compose: dict[str, Any]) -> None:
+    script = DEPLOY / "postgres" / "app-role.sh"
+    assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+    assert "LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOINHERIT PASSWORD :'password'" in script.read_text()
+    used = set(re.findall(r"\$(\w+)", script.read_text()))
+    assert used <= set(compose["services"]["postgres"]["environment"])
 
 
 def test_ollama_stays_out_of_the_cloud(compose: dict[str, Any]) -> None:
