@@ -10,11 +10,12 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 from uuid import UUID
+from weakref import WeakSet
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.sparsevec import register_sparsevec_info
-from psycopg import AsyncClientCursor, AsyncConnection, errors
+from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, errors
 from psycopg.rows import DictRow, dict_row
 from psycopg.sql import Composed
 from psycopg.types import TypeInfo
@@ -46,6 +47,9 @@ OPTIONS = (
 )
 CONNECT_SECONDS = 10
 WAIT_SECONDS = 30.0
+_WIPE = ("session.reset", "session.leftover")
+# Ends a placeholder whose value travels in binary, which only a statement that goes by itself can have.
+_BINARY = ")b"
 
 
 @contextmanager
@@ -73,29 +77,63 @@ def translated() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """An open transaction of one tenant. Every query gets `tenant` as a parameter besides the ones handed in."""
+    """An open transaction of one tenant. Every query gets `tenant` as a parameter besides the ones handed in.
+
+    `_ahead`: statements that go along with the next one, their values written into them.
+    """
 
     connection: Connection
     tenant_id: UUID
+    _ahead: list[str] = field(default_factory=list)
+
+    def later(self, name: str, /, **params: object) -> None:
+        """Run a named statement in one trip with the next one, or with the end; its error, if any, is raised there.
+
+        For small values: they go as text. Whoever uses `connection` itself must not come after it.
+        """
+        self._ahead.append(self._written(queries.text(name), self._with_tenant(params)))
 
     async def rows(self, name: str, /, **params: object) -> list[DictRow]:
         """All rows of a named query."""
-        cursor = await self.connection.execute(queries.text(name), self._with_tenant(params))
-        return await cursor.fetchall()
+        return await (await self._execute(name, params)).fetchall()
 
     async def rows_of(self, query: Composed, /, **params: object) -> list[DictRow]:
         """All rows of a query composed with psycopg.sql."""
+        if self._ahead:
+            await self._together()
         cursor = await self.connection.execute(query, self._with_tenant(params))
         return await cursor.fetchall()
 
     async def row(self, name: str, /, **params: object) -> DictRow | None:
         """The first row of a named query, or None."""
-        cursor = await self.connection.execute(queries.text(name), self._with_tenant(params))
-        return await cursor.fetchone()
+        return await (await self._execute(name, params)).fetchone()
 
     async def run(self, name: str, /, **params: object) -> int:
         """Run a named statement; the number of rows it touched."""
-        return (await self.connection.execute(queries.text(name), self._with_tenant(params))).rowcount
+        return (await self._execute(name, params)).rowcount
+
+    async def end(self) -> AsyncCursor[DictRow]:
+        """Commit, and wipe the connection's settings; the row says what is left of them."""
+        return await self._together(*map(queries.text, ("session.commit", *_WIPE)))
+
+    async def _execute(self, name: str, params: Mapping[str, object]) -> AsyncCursor[DictRow]:
+        query, values = queries.text(name), self._with_tenant(params)
+        if self._ahead and _BINARY not in query:
+            return await self._together(self._written(query, values))
+        if self._ahead:
+            await self._together()
+        return await self.connection.execute(query, values)
+
+    async def _together(self, *last: str) -> AsyncCursor[DictRow]:
+        """Send what waits and these, in one trip; the cursor stands at the last result."""
+        statements = [*self._ahead, *last]
+        self._ahead.clear()
+        cursor = await AsyncClientCursor(self.connection).execute(";\n".join(statements))
+        return await cursor.set_result(-1)
+
+    def _written(self, query: str, values: Mapping[str, object]) -> str:
+        # Several statements in one trip need their values written into them, by the driver.
+        return AsyncClientCursor(self.connection).mogrify(query, values)
 
     def _with_tenant(self, params: Mapping[str, object]) -> dict[str, object]:
         return {"tenant": self.tenant_id, **params}
@@ -123,6 +161,8 @@ class Database:
     dsn: str = field(repr=False)
     pool: AsyncConnectionPool[Connection]
     locks: Locks
+    # Connections on their way back into the pool whose last statement has wiped them already.
+    _wiped: WeakSet[Connection]
 
     @classmethod
     async def open(cls, app_dsn: str, *, pool_size: int) -> Self:
@@ -131,9 +171,13 @@ class Database:
         Errors: DatabaseUnavailable; UnsafeRole when that role could step around row security.
         """
         liveness = Liveness()
+        wiped: WeakSet[Connection] = WeakSet()
 
         async def reset(connection: Connection) -> None:
-            await _reset(connection)
+            if connection in wiped:
+                wiped.discard(connection)
+            else:
+                await _must_be_empty(await connection.execute(";\n".join(map(queries.text, _WIPE))))
             liveness.used(connection)
 
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
@@ -159,7 +203,7 @@ class Database:
         with translated():
             await _check_role(app_dsn)
             await pool.open()
-        return cls(app_dsn, pool, Locks(app_dsn))
+        return cls(app_dsn, pool, Locks(app_dsn), wiped)
 
     async def close(self) -> None:
         """Let every connection go. Safe to call twice."""
@@ -192,8 +236,10 @@ class Database:
                         "application": f"intramuros {trace_id()}",
                     },
                 )
-                yield Transaction(connection, tenant_id)
-                await connection.commit()
+                transaction = Transaction(connection, tenant_id)
+                yield transaction
+                await _must_be_empty(await transaction.end())
+                self._wiped.add(connection)
 
     @asynccontextmanager
     async def unscoped(self) -> AsyncIterator[Connection]:
@@ -218,9 +264,8 @@ async def _check_role(app_dsn: str) -> None:
         raise UnsafeRole(role=row["name"] if row else "?")
 
 
-async def _reset(connection: Connection) -> None:
-    cursor = await connection.execute("; ".join(map(queries.text, ("session.reset", "session.leftover"))))
-    row = await (await cursor.set_result(-1)).fetchone()
+async def _must_be_empty(wiped: AsyncCursor[DictRow]) -> None:
+    row = await (await wiped.set_result(-1)).fetchone()
     if row is None or row["leftover"]:
         # The pool throws away a connection whose reset fails.
         logger.error("a tenant setting outlived its transaction; the connection is dropped")

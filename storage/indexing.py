@@ -14,7 +14,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector, SparseVector
+from pgvector import HalfVector
 from psycopg.rows import DictRow
 
 from core.errors import EmbeddingSetMismatch, StorageError
@@ -61,8 +61,8 @@ async def remove(tx: Transaction, document_ids: Sequence[UUID]) -> None:
     rows = await tx.rows("index.words_of", documents=list(document_ids))
     await _uncount(tx, _numbers(row for row in rows if not row["retired"]))
     await _unmask(tx, _numbers(rows), gone=True)
-    await tx.run("index.empty_words", documents=list(document_ids))
-    await tx.run("index.empty_vectors", documents=list(document_ids))
+    tx.later("index.empty_words", documents=list(document_ids))
+    tx.later("index.empty_vectors", documents=list(document_ids))
 
 
 async def add_vectors(
@@ -92,15 +92,11 @@ async def add_vectors(
 async def missing(tx: Transaction, document_id: UUID, embedder_id: str, limit: int | None) -> list[DictRow]:
     """Chunks of the newest revision without a vector of this embedder, in reading order, those that are alike once.
 
-    A vector that the tenant has of the very same chunk is copied first. Raises EmbeddingSetMismatch.
+    Those of which the tenant has the very same chunk's vector take that over first. Raises EmbeddingSetMismatch.
     """
-    asked = {"document": document_id, "embedder": embedder_id}
-    rows = await tx.rows("index.missing_vectors", limit=limit, **asked)
-    if not rows:
-        return rows
-    await _has_set(tx, embedder_id)
-    if await tx.run("index.copy_vectors", **asked):
-        rows = await tx.rows("index.missing_vectors", limit=limit, **asked)
+    rows = await tx.rows("index.missing_vectors", document=document_id, embedder=embedder_id, limit=limit)
+    if rows:
+        await _has_set(tx, embedder_id)
     return rows
 
 
@@ -126,7 +122,7 @@ async def _add_words(tx: Transaction, document_id: UUID, chunk_ids: list[int], a
             for row, part in zip(rows, parts, strict=True)
         }
         lengths = [part.lengths for part in parts]
-        await tx.run(
+        tx.later(
             "index.insert_words",
             document=document_id,
             chunk_id=list(words),
@@ -136,7 +132,7 @@ async def _add_words(tx: Transaction, document_id: UUID, chunk_ids: list[int], a
             w=_sparse(words.values()),
         )
         await _count(tx, words, lengths)
-        await tx.run("index.note_strays", chunk_id=list(words), first=min(words))
+        tx.later("index.note_strays", chunk_id=list(words), first=min(words))
 
 
 def _fields(rows: Sequence[Mapping[str, Any]]) -> list[lexical.Fields]:
@@ -148,17 +144,17 @@ async def _retire(tx: Transaction, chunk_ids: list[int]) -> None:
         return
     await _uncount(tx, chunk_ids)
     await _unmask(tx, chunk_ids)
-    await tx.run("index.retire_words", chunk_id=chunk_ids, retired=True)
-    await tx.run("index.retire_vectors", chunk_id=chunk_ids, retired=True)
+    tx.later("index.retire_words", chunk_id=chunk_ids, retired=True)
+    tx.later("index.retire_vectors", chunk_id=chunk_ids, retired=True)
 
 
 async def _revive(tx: Transaction, chunk_ids: list[int]) -> None:
     if not chunk_ids:
         return
     await _count(tx, *await _words(tx, chunk_ids))
-    await tx.run("index.set_bits", chunk_id=chunk_ids)
-    await tx.run("index.retire_words", chunk_id=chunk_ids, retired=False)
-    await tx.run("index.retire_vectors", chunk_id=chunk_ids, retired=False)
+    tx.later("index.set_bits", chunk_id=chunk_ids)
+    tx.later("index.retire_words", chunk_id=chunk_ids, retired=False)
+    tx.later("index.retire_vectors", chunk_id=chunk_ids, retired=False)
 
 
 async def _delete(tx: Transaction, chunk_ids: list[int], *, live: list[int]) -> None:
@@ -166,17 +162,17 @@ async def _delete(tx: Transaction, chunk_ids: list[int], *, live: list[int]) -> 
         return
     await _uncount(tx, live)
     await _unmask(tx, chunk_ids, gone=True)
-    await tx.run("index.delete_vectors", chunk_id=chunk_ids)
-    await tx.run("index.delete_words", chunk_id=chunk_ids)
-    await tx.run("index.delete_chunks", chunk_id=chunk_ids)
+    tx.later("index.delete_vectors", chunk_id=chunk_ids)
+    tx.later("index.delete_words", chunk_id=chunk_ids)
+    tx.later("index.delete_chunks", chunk_id=chunk_ids)
 
 
 async def _unmask(tx: Transaction, chunk_ids: list[int], *, gone: bool = False) -> None:
     """Let search through blocks pass these chunks over from now on."""
     if chunk_ids:
-        await tx.run("index.clear_bits", chunk_id=chunk_ids)
+        tx.later("index.clear_bits", chunk_id=chunk_ids)
         if gone:
-            await tx.run("index.count_gone", chunk_id=chunk_ids)
+            tx.later("index.count_gone", chunk_id=chunk_ids)
 
 
 async def settle(tx: Transaction) -> None:
@@ -198,8 +194,8 @@ async def settle(tx: Transaction) -> None:
     while rows := await tx.rows("index.texts", after=after, limit=BATCH):
         await _reweigh(tx, rows, true)
         after = rows[-1]["chunk_id"]
-    await tx.run("index.freeze_averages", text=true.text, title=true.title, headings=true.headings)
-    await tx.run("index.outdate_blocks")
+    tx.later("index.freeze_averages", text=true.text, title=true.title, headings=true.headings)
+    tx.later("index.outdate_blocks")
 
 
 async def _reweigh(tx: Transaction, rows: Sequence[Mapping[str, Any]], averages: lexical.Lengths) -> None:
@@ -212,7 +208,7 @@ async def _reweigh(tx: Transaction, rows: Sequence[Mapping[str, Any]], averages:
         }
 
     words = await asyncio.to_thread(weigh)
-    await tx.run("index.reweigh", chunk_id=list(words), w=_sparse(words.values()))
+    tx.later("index.reweigh", chunk_id=list(words), w=_sparse(words.values()))
 
 
 async def _has_set(tx: Transaction, embedder_id: str, dimension: int | None = None) -> bool:
@@ -238,7 +234,7 @@ async def _words(tx: Transaction, chunk_ids: list[int]) -> tuple[Words, list[lex
 
 async def _count(tx: Transaction, words: Words, lengths: Sequence[lexical.Lengths]) -> None:
     term, df = _frequencies(words)
-    await tx.run("index.count_terms", term=term, df=df)
+    tx.later("index.count_terms", term=term, df=df)
     await _count_chunks(tx, lengths, +1)
 
 
@@ -246,13 +242,13 @@ async def _uncount(tx: Transaction, chunk_ids: list[int]) -> None:
     for at in range(0, len(chunk_ids), BATCH):
         words, lengths = await _words(tx, chunk_ids[at : at + BATCH])
         term, df = _frequencies(words)
-        await tx.run("index.uncount_terms", term=term, df=df)
-        await tx.run("index.forget_terms", term=term)
+        tx.later("index.uncount_terms", term=term, df=df)
+        tx.later("index.forget_terms", term=term)
         await _count_chunks(tx, lengths, -1)
 
 
 async def _count_chunks(tx: Transaction, lengths: Sequence[lexical.Lengths], sign: int) -> None:
-    await tx.run(
+    tx.later(
         "index.count_chunks",
         n=sign * len(lengths),
         text=sign * int(sum(length.text for length in lengths)),
@@ -269,11 +265,18 @@ def _averages(state: Mapping[str, Any]) -> lexical.Lengths:
     return lexical.Lengths(state["text_average"], state["title_average"], state["headings_average"])
 
 
-def _sparse(words: Iterable[Mapping[int, float]]) -> list[SparseVector]:
-    return [SparseVector({number - 1: w for number, w in terms.items()}, lexical.DIMENSION) for terms in words]
+def _sparse(words: Iterable[Mapping[int, float]]) -> str:
+    """Sparse vectors as PostgreSQL writes an array of them."""
+    entries = (",".join([f"{number}:{weight!r}" for number, weight in terms.items()]) for terms in words)
+    return _array(f'"{{{one}}}/{lexical.DIMENSION}"' for one in entries)
 
 
-def _frequencies(words: Words) -> tuple[list[int], list[int]]:
-    """Term numbers, and in how many of these chunks each stands."""
+def _frequencies(words: Words) -> tuple[str, str]:
+    """Term numbers, and in how many of these chunks each stands, as arrays."""
     counted = Counter(chain.from_iterable(words.values()))
-    return list(counted), list(counted.values())
+    return _array(map(str, counted)), _array(map(str, counted.values()))
+
+
+def _array(items: Iterable[str]) -> str:
+    """As PostgreSQL writes an array: the driver would take longer for each item than the server for the work on it."""
+    return f"{{{','.join(items)}}}"

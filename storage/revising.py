@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from uuid import UUID
@@ -33,7 +33,7 @@ async def write(
     again = document.read_sha256 == document.sha256
     number = document.revision if again else document.revision + 1
     # What was never read has nothing to look for or to replace.
-    before = await tx.row("revisions.newest", document=document.id) if document.revision else None
+    before = await tx.row("revisions.one", document=document.id, number=0) if document.revision else None
     told = over(rows.sidecar_of(await tx.row("documents.sidecar", id=document.id)), parsed)
     facts = {
         "title": told.title or document.title,
@@ -42,7 +42,7 @@ async def write(
         "language": language_of(" ".join(chunk.text for chunk in chunks[:_TELLING])),
         "warnings": rows.warnings_json(told.warnings),
     }
-    await tx.run(
+    tx.later(
         "revisions.put",
         document=document.id,
         number=number,
@@ -52,12 +52,12 @@ async def write(
         said=rows.said_json(parsed),
         **facts,
     )
-    await tx.run("documents.read", id=document.id, revision=number, **facts)
+    tx.later("documents.read", id=document.id, revision=number, **facts)
     if again:
-        await tx.run("revisions.unplace", document=document.id, number=number)
+        tx.later("revisions.unplace", document=document.id, number=number)
     await _place(tx, document, number, str(facts["title"]), chunks)
     if number > keep:
-        await tx.run("revisions.forget", document=document.id, number=number - keep)
+        tx.later("revisions.forget", document=document.id, number=number - keep)
     set_before = before is not None and before["dates_set"]
     if before is None or not set_before or (not again and any(dates_of(parsed))):
         await date_it(tx, document.id, number, *dates_of(told))
@@ -82,9 +82,9 @@ def dates_of(parsed: ParsedDocument) -> tuple[date | None, date | None, str | No
 
 async def follow(tx: Transaction, document_id: UUID) -> None:
     """Make dates in force, words and counts follow what was written of the document's revisions."""
-    await tx.run("revisions.settle", document=document_id)
+    tx.later("revisions.settle", document=document_id)
     await indexing.align(tx, document_id)
-    await tx.run("documents.weigh", id=document_id)
+    tx.later("documents.weigh", id=document_id)
     await indexing.settle(tx)
 
 
@@ -100,7 +100,7 @@ async def date_it(
     inherited: bool = False,
 ) -> None:
     """Date a revision. Dates that an admin gave to an earlier one (`inherited`) do not reach back before this one."""
-    await tx.run(
+    tx.later(
         "revisions.date",
         document=document_id,
         number=number,
@@ -113,19 +113,20 @@ async def date_it(
 
 
 async def _place(tx: Transaction, document: Document, number: int, title: str, chunks: Sequence[Chunk]) -> None:
-    chunk_ids = await _numbered(tx, document, title, chunks)
-    await tx.run(
-        "revisions.place",
-        document=document.id,
-        number=number,
-        ordinal=[chunk.ordinal for chunk in chunks],
-        chunk_id=chunk_ids,
-        section=[chunk.section for chunk in chunks],
-        page=[chunk.page for chunk in chunks],
-        boxes=[json.dumps([asdict(box) for box in chunk.boxes]) for chunk in chunks],
-        start_at=[chunk.start for chunk in chunks],
-        end_at=[chunk.end for chunk in chunks],
-    )
+    numbered = zip(chunks, await _numbered(tx, document, title, chunks), strict=True)
+    places = [
+        {
+            "ordinal": chunk.ordinal,
+            "chunk_id": chunk_id,
+            "section": chunk.section,
+            "page": chunk.page,
+            "boxes": [asdict(box) for box in chunk.boxes],
+            "start_at": chunk.start,
+            "end_at": chunk.end,
+        }
+        for chunk, chunk_id in numbered
+    ]
+    tx.later("revisions.place", document=document.id, number=number, places=_json(places))
 
 
 async def _numbered(tx: Transaction, document: Document, title: str, chunks: Sequence[Chunk]) -> list[int]:
@@ -139,17 +140,23 @@ async def _numbered(tx: Transaction, document: Document, title: str, chunks: Seq
     if not new:
         return [number for number in found if number is not None]
     given = await indexing.numbers(tx, len(new))
-    await tx.run(
-        "revisions.insert_chunks",
-        document=document.id,
-        title=title,
-        chunk_id=given,
-        kind=[chunk.kind for chunk, _ in new],
-        language=[language_of(chunk.text) for chunk, _ in new],
-        heading_path=[json.dumps(chunk.heading_path) for chunk, _ in new],
-        text=[chunk.text for chunk, _ in new],
-        digest=[key for _, key in new],
-        suspicion=[chunk.suspicion for chunk, _ in new],
-    )
+    rows = [
+        {
+            "chunk_id": number,
+            "kind": chunk.kind,
+            "language": language_of(chunk.text),
+            "heading_path": chunk.heading_path,
+            "text": chunk.text,
+            "digest": key.hex(),
+            "suspicion": chunk.suspicion,
+        }
+        for number, (chunk, key) in zip(given, new, strict=True)
+    ]
+    tx.later("revisions.insert_chunks", document=document.id, title=title, chunks=_json(rows))
     fresh = iter(given)
     return [next(fresh) if number is None else number for number in found]
+
+
+def _json(rows: Sequence[Mapping[str, object]]) -> str:
+    """Not in ASCII: what PostgreSQL cannot store is to be refused like any other text."""
+    return json.dumps(rows, ensure_ascii=False)

@@ -19,10 +19,17 @@ from core.records import (
     Revision,
     Searchable,
     Sidecar,
+    Succession,
 )
 
 # What a file may say of a document beside its text; a sidecar says the same.
 SAID: Final = ("title", "effective_from", "effective_to", "supersedes")
+
+_FAULTS: Final = {
+    "unknown": "It is to supersede “{}”, and its collection has no document of this path, name, title or id.",
+    "ambiguous": "It is to supersede “{}”, and its collection has several of this name. Give a longer path, or the id.",
+    "circular": "It is to supersede “{}”, which supersedes it, at once or by others. Correct one of them.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +75,26 @@ def document_of(row: DictRow, embedded: int = 0) -> Document:
         updated_at=row["updated_at"],
         searchable=Searchable(row["searchable"]),
         revision=row["revision"],
-        warnings=warnings_of(row),
+        warnings=(*warnings_of(row), *_unresolved(row)),
         quarantined=row["quarantined"],
         progress=_progress(row, embedded),
         source=row["source"],
         parent_id=row["parent_id"],
         read_sha256=row["read_sha256"],
+        older=_succession(row, "older", row["older_until"]),
+        newer=_succession(row, "newer", row["superseded_from"]),
     )
+
+
+def _succession(row: DictRow, which: str, day: date | None) -> Succession | None:
+    other = row[f"{which}_id"]
+    return None if other is None else Succession(other, row[f"{which}_title"], day)
+
+
+def _unresolved(row: DictRow) -> tuple[ParseWarning, ...]:
+    """Why the document supersedes none although it says so."""
+    fault = row["supersedes_fault"]
+    return (ParseWarning(f"supersedes_{fault}", _FAULTS[fault].format(row["supersedes"])),) if fault else ()
 
 
 def being_embedded(row: DictRow) -> bool:

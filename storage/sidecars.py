@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
-from core.errors import NotFound
 from core.records import Document, Sidecar
-from storage import revising, rows
+from storage import revising, rows, shelf, superseding
 from storage.database import Database, Transaction
 
 
@@ -24,23 +23,29 @@ async def describe(db: Database, tenant_id: UUID, document_id: UUID, sidecar: Si
     `processing`. A document that was not read yet is described when it is. Raises NotFound.
     """
     async with db.transaction(tenant_id) as tx:
-        await tx.rows("documents.lock", ids=[document_id])
+        newest = await tx.row("revisions.one", document=document_id, number=0)
+        own = rows.parsed_of(newest).supersedes if newest is not None else None
+        said = (own, sidecar.supersedes if sidecar is not None else None)
+        kin = await superseding.hold(tx, [document_id], said=said)
         before = rows.sidecar_of(await tx.row("documents.sidecar", id=document_id))
+        if before == sidecar:
+            return await shelf.one(tx, document_id)
         await tx.run(
             "documents.describe", id=document_id, sidecar=None if sidecar is None else rows.sidecar_json(sidecar)
         )
-        document = await _one(tx, document_id)
+        document = await shelf.one(tx, document_id)
         if document.revision and document.read_sha256 == document.sha256:
             await _apply(tx, document, before, sidecar)
-        return await _one(tx, document_id)
+            await superseding.follow(tx, kin)
+        return await shelf.one(tx, document_id)
 
 
 async def _apply(tx: Transaction, document: Document, before: Sidecar | None, sidecar: Sidecar | None) -> None:
-    newest = await tx.row("revisions.newest", document=document.id)
+    newest = await tx.row("revisions.one", document=document.id, number=0)
     if newest is None:
         return
     stale = before.warnings if before is not None else ()
-    own = tuple(warning for warning in document.warnings if warning not in stale)
+    own = tuple(warning for warning in rows.warnings_of(newest) if warning not in stale)
     parsed = replace(rows.parsed_of(newest), warnings=own)
     told = revising.over(sidecar, parsed)
     if told.title != document.title:
@@ -54,10 +59,3 @@ async def _apply(tx: Transaction, document: Document, before: Sidecar | None, si
     if not newest["dates_set"]:
         await revising.date_it(tx, document.id, document.revision, *revising.dates_of(told))
         await tx.run("revisions.settle", document=document.id)
-
-
-async def _one(tx: Transaction, document_id: UUID) -> Document:
-    found = await tx.rows("documents.some", ids=[document_id])
-    if not found:
-        raise NotFound
-    return rows.document_of(found[0])

@@ -100,7 +100,8 @@ WHERE tenant_id = %(tenant)s AND state IN ('queued', 'processing') AND coalesce(
 ORDER BY updated_at, id
 
 -- name: digests
-SELECT DISTINCT sha256 FROM documents WHERE tenant_id = %(tenant)s
+SELECT sha256 FROM documents WHERE tenant_id = %(tenant)s
+UNION SELECT sha256 FROM revisions WHERE tenant_id = %(tenant)s
 
 -- name: children
 SELECT * FROM shelf WHERE tenant_id = %(tenant)s AND parent_id = %(id)s ORDER BY path
@@ -112,6 +113,37 @@ WHERE d.tenant_id = %(tenant)s AND (%(admin)s OR EXISTS (
     WHERE g.tenant_id = %(tenant)s AND g.collection_id = d.collection_id AND g.grantee = ANY(%(grantees)s)))
   AND (%(ids)s::uuid[] IS NULL OR d.id = ANY(%(ids)s)) AND (%(collection)s::text IS NULL OR d.collection = %(collection)s)
 ORDER BY d.collection, d.path
+
+-- name: wanted
+-- What a list is narrowed to, of the collections that one may read, and what each document is looked for as. {wanted}
+-- below stands for it.
+SELECT d.id, c.name COLLATE "C" AS collection, d.path COLLATE "C" AS path, d.quarantined, array_remove(ARRAY[
+           CASE WHEN d.state IN ('queued', 'processing') THEN 'working' END,
+           CASE WHEN d.state = 'failed' THEN 'failed' END,
+           CASE WHEN d.quarantined > 0 THEN 'held' END,
+           CASE WHEN d.state = 'ready' AND (d.warnings <> '[]' OR d.supersedes_fault IS NOT NULL) THEN 'warned' END,
+           CASE WHEN d.superseded_by IS NOT NULL THEN 'superseded' END,
+           CASE WHEN d.state = 'ready' THEN 'ready' END], NULL) AS standings
+FROM documents d JOIN collections c ON c.tenant_id = %(tenant)s AND c.id = d.collection_id
+WHERE d.tenant_id = %(tenant)s AND d.collection_id = ANY(%(collections)s::uuid[])
+  AND (%(collection)s::text IS NULL OR c.name = %(collection)s)
+  AND (%(parent)s::uuid IS NULL OR d.parent_id = %(parent)s)
+  AND NOT EXISTS (
+      SELECT 1 FROM unnest(%(terms)s::text[]) t
+      WHERE strpos(lower(concat_ws(' ', d.title, d.path, CASE WHEN %(admin)s THEN d.source END)), lower(t)) = 0)
+
+-- name: page
+SELECT s.* FROM (
+    SELECT w.id, w.collection, w.path FROM ({wanted}) w
+    WHERE (%(standing)s::text IS NULL OR %(standing)s = ANY(w.standings))
+      AND (%(after_path)s::text IS NULL OR (w.collection, w.path) > (%(after_collection)s, %(after_path)s))
+    ORDER BY w.collection, w.path LIMIT %(limit)s) k
+JOIN shelf s ON s.tenant_id = %(tenant)s AND s.id = k.id
+ORDER BY k.collection, k.path
+
+-- name: tally
+SELECT s.standing, count(*) AS documents, sum(w.quarantined)::integer AS passages
+FROM ({wanted}) w CROSS JOIN LATERAL unnest(w.standings || 'all'::text) AS s (standing) GROUP BY s.standing
 
 -- name: embedded
 SELECT e.document_id, count(*) AS embedded FROM embeddings e
@@ -128,13 +160,13 @@ ORDER BY p.ordinal
 
 -- name: around
 WITH cited AS MATERIALIZED (
-    -- A citation may be older than the newest revision: it opens in the last that held its chunk.
+    -- A citation opens in the revision that it was made from while that is kept, else in the last that held its chunk.
     SELECT p.revision, p.ordinal FROM placements p
     JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = p.chunk_id AND NOT c.quarantined
     WHERE p.tenant_id = %(tenant)s AND p.document_id = %(document)s AND p.chunk_id = %(chunk)s
-    ORDER BY p.revision DESC LIMIT 1
+    ORDER BY p.revision = %(revision)s DESC, p.revision DESC LIMIT 1
 )
-SELECT p.chunk_id, c.text, c.heading_path, p.page, p.boxes FROM cited
+SELECT p.chunk_id, p.revision, p.start_at, c.text, c.heading_path, p.page, p.boxes FROM cited
 JOIN placements p ON p.tenant_id = %(tenant)s AND p.document_id = %(document)s AND p.revision = cited.revision
   AND p.ordinal BETWEEN cited.ordinal - %(reach)s AND cited.ordinal + %(reach)s
 JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = p.chunk_id AND NOT c.quarantined
@@ -180,3 +212,11 @@ SELECT cardinality(%(ids)s::uuid[]) AS documents,
 
 -- name: delete
 DELETE FROM documents WHERE tenant_id = %(tenant)s AND id = ANY(%(ids)s)
+
+-- name: depart
+-- Whoever watches looks every second or so, and reads everything anew after a gap.
+WITH told AS (DELETE FROM departures WHERE tenant_id = %(tenant)s AND at < now() - interval '1 hour')
+INSERT INTO departures (tenant_id, document_id) SELECT %(tenant)s, unnest(%(ids)s::uuid[])
+
+-- name: departed
+SELECT document_id AS id FROM departures WHERE tenant_id = %(tenant)s AND at > %(since)s

@@ -1,11 +1,13 @@
 -- Revisions of a document and where its chunks stand in them. Every write runs under the document's lock.
 
--- name: newest
-SELECT r.* FROM revisions r JOIN documents d ON d.tenant_id = %(tenant)s AND d.id = r.document_id AND d.revision = r.number
-WHERE r.tenant_id = %(tenant)s AND r.document_id = %(document)s
-
 -- name: all
 SELECT * FROM revisions WHERE tenant_id = %(tenant)s AND document_id = %(document)s ORDER BY number
+
+-- name: one
+-- 0 is the newest.
+SELECT r.* FROM revisions r JOIN documents d ON d.tenant_id = %(tenant)s AND d.id = r.document_id
+WHERE r.tenant_id = %(tenant)s AND r.document_id = %(document)s
+  AND r.number = CASE WHEN %(number)s::int = 0 THEN d.revision ELSE %(number)s END
 
 -- name: put
 INSERT INTO revisions (tenant_id, document_id, number, sha256, title, size, pages, chunks, language, warnings, confidence,
@@ -46,10 +48,9 @@ SELECT chunk_id, digest FROM chunks WHERE tenant_id = %(tenant)s AND document_id
 -- name: insert_chunks
 INSERT INTO chunks (tenant_id, chunk_id, document_id, kind, language, title, heading_path, text, digest, suspicion)
 SELECT %(tenant)s, u.chunk_id, %(document)s, u.kind, u.language, %(title)s,
-       ARRAY(SELECT jsonb_array_elements_text(u.heading_path)), u.text, u.digest, u.suspicion
-FROM unnest(%(chunk_id)b::int[], %(kind)s::text[], %(language)s::text[], %(heading_path)s::jsonb[], %(text)s::text[],
-            %(digest)b::bytea[], %(suspicion)s::text[])
-  AS u (chunk_id, kind, language, heading_path, text, digest, suspicion)
+       ARRAY(SELECT jsonb_array_elements_text(u.heading_path)), u.text, decode(u.digest, 'hex'), u.suspicion
+FROM jsonb_to_recordset(%(chunks)s::jsonb)
+  AS u (chunk_id int, kind text, language text, heading_path jsonb, text text, digest text, suspicion text)
 
 -- name: unplace
 DELETE FROM placements WHERE tenant_id = %(tenant)s AND document_id = %(document)s AND revision = %(number)s
@@ -57,6 +58,5 @@ DELETE FROM placements WHERE tenant_id = %(tenant)s AND document_id = %(document
 -- name: place
 INSERT INTO placements (tenant_id, document_id, revision, ordinal, chunk_id, section, page, boxes, start_at, end_at)
 SELECT %(tenant)s, %(document)s, %(number)s, u.ordinal, u.chunk_id, u.section, u.page, u.boxes, u.start_at, u.end_at
-FROM unnest(%(ordinal)s::int[], %(chunk_id)b::int[], %(section)s::int[], %(page)s::int[], %(boxes)s::jsonb[],
-            %(start_at)s::int[], %(end_at)s::int[])
-  AS u (ordinal, chunk_id, section, page, boxes, start_at, end_at)
+FROM jsonb_to_recordset(%(places)s::jsonb)
+  AS u (ordinal int, chunk_id int, section int, page int, boxes jsonb, start_at int, end_at int)

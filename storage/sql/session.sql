@@ -8,6 +8,9 @@ SELECT set_config('intramuros.tenant', %(tenant)s, true), set_config('intramuros
 -- name: enter_connection
 SELECT set_config('intramuros.tenant', %(tenant)s, false), set_config('intramuros.user', %(user)s, false)
 
+-- name: commit
+COMMIT
+
 -- name: reset
 RESET ALL
 

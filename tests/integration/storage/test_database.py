@@ -9,7 +9,14 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from core.errors import DatabaseUnavailable, InvalidRequest, StorageError, TenantContextMissing, UnsafeRole
+from core.errors import (
+    AlreadyExists,
+    DatabaseUnavailable,
+    InvalidRequest,
+    StorageError,
+    TenantContextMissing,
+    UnsafeRole,
+)
 from core.logs import traced
 from core.records import Principal, Role, Tenant
 from storage import collections, documents, liveness, queries, sessions, users
@@ -81,6 +88,43 @@ async def test_the_tenant_ends_with_a_cancelled_task(one_connection: Database, t
     with pytest.raises(asyncio.CancelledError):
         await task
     async with one_connection.unscoped() as connection:
+        assert await value(connection, TENANT) == ""
+
+
+async def test_what_is_left_for_later_goes_with_the_next_statement_or_the_end(
+    one_connection: Database, tenant: Tenant
+) -> None:
+    async with one_connection.transaction(tenant.id) as tx:
+        tx.later("collections.ensure", name="it's 100 %")
+        assert await tx.row("collections.by_name", name="it's 100 %") is not None
+        tx.later("collections.ensure", name="last")
+    async with one_connection.transaction(tenant.id) as tx:
+        assert await tx.row("collections.by_name", name="last") is not None
+
+
+async def test_an_error_of_what_was_left_for_later_ends_the_transaction(
+    one_connection: Database, tenant: Tenant
+) -> None:
+    with pytest.raises(AlreadyExists):
+        async with one_connection.transaction(tenant.id) as tx:
+            tx.later("collections.create", name="twice")
+            tx.later("collections.create", name="twice")
+    async with one_connection.transaction(tenant.id) as tx:
+        assert await tx.row("collections.by_name", name="twice") is None
+
+
+@pytest.mark.threat(42)
+async def test_a_transaction_that_leaves_a_setting_behind_costs_the_connection(
+    one_connection: Database, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = queries.text
+    monkeypatch.setattr(queries, "text", lambda name: "SELECT 1" if name == "session.reset" else text(name))
+    with pytest.raises(TenantContextMissing):
+        async with one_connection.transaction(tenant.id) as tx:
+            first = await value(tx.connection, "SELECT pg_backend_pid()")
+            await tx.connection.execute(text("session.enter_connection"), {"tenant": str(tenant.id), "user": ""})
+    async with one_connection.unscoped() as connection:
+        assert await value(connection, "SELECT pg_backend_pid()") != first
         assert await value(connection, TENANT) == ""
 
 

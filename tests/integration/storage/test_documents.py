@@ -22,7 +22,7 @@ from core.records import (
     Principal,
     Tenant,
 )
-from storage import collections, documents, indexing, lexical, sessions
+from storage import collections, documents, indexing, lexical, sessions, tending
 from storage.database import Database
 from storage.search import search
 from tests.conftest import DatabaseUnderTest
@@ -153,8 +153,8 @@ async def test_deleting_leaves_nothing_and_says_what_went(
     database: Database, tenant: Tenant, admin: Principal, fresh: DatabaseUnderTest
 ) -> None:
     document = await fill(database, tenant.id, "leave.md", TEXTS)
-    expected = await documents.deletion(database, admin, document.id)
-    receipt = await documents.delete(database, admin, document.id)
+    expected = await tending.deletion(database, admin, document.id)
+    receipt = await tending.delete(database, admin, document.id)
     assert receipt.what == "leave.md"
     assert receipt.counts == {
         "documents": 1, "revisions": 1, "chunks": 3, "placements": 3, "vectors": 3, "words": 3, "quoting": 0,
@@ -163,7 +163,7 @@ async def test_deleting_leaves_nothing_and_says_what_went(
     left = state(fresh, tenant)
     assert {key: value for key, value in left.items() if value} == {"next_chunk": 4}
     with pytest.raises(NotFound):
-        await documents.delete(database, admin, document.id)
+        await tending.delete(database, admin, document.id)
 
 
 async def test_a_document_is_stored_whole_or_not_at_all(
@@ -190,7 +190,7 @@ async def test_an_emptied_tenant_may_begin_anew_with_another_model(
         document = await fill(database, tenant.id, "a.md", ["leave"], embedder=embedder)
         [hit] = await search(database, admin, "leave", random_units(1)[0], embedder_id=embedder)
         assert hit.scores.vector is not None
-        await documents.delete(database, admin, document.id)
+        await tending.delete(database, admin, document.id)
         assert await search(database, admin, "leave", random_units(1)[0], embedder_id="third") == []
 
 
@@ -264,7 +264,7 @@ async def test_what_is_not_granted_is_not_there(
         ):
             with pytest.raises(NotFound):
                 await call
-    for remove in (documents.delete, documents.deletion):
+    for remove in (tending.delete, tending.deletion):
         with pytest.raises(Forbidden):
             await remove(database, principal, document.id)
         with pytest.raises(NotFound):
@@ -291,7 +291,7 @@ async def test_a_document_that_was_deleted_meanwhile_stays_away(
     database: Database, tenant: Tenant, admin: Principal, fresh: DatabaseUnderTest
 ) -> None:
     document = await fill(database, tenant.id, "a.md", ["one"])
-    await documents.delete(database, admin, document.id)
+    await tending.delete(database, admin, document.id)
     with pytest.raises(NotFound):
         await documents.store_revision(
             database, tenant.id, document.id, ParsedDocument("t", ()), chunks_of(["one"]), sha256=document.sha256
@@ -406,7 +406,7 @@ async def test_what_came_inside_is_its_parents_own(
         assert child.id != logo.id
         assert await documents.children(database, tenant.id, mail.id) == [child]
         assert await documents.children(database, other_tenant.id, mail.id) == []
-    await documents.delete(database, admin, mails[0].id)
+    await tending.delete(database, admin, mails[0].id)
     left = [found.path for found in await documents.listing(database, admin)]
     assert left == ["logo.png", "two.eml", "two.eml/logo.png"]
     # The same bytes uploaded again are the document of their own, not a part of a mail.
@@ -429,7 +429,7 @@ async def test_a_document_takes_along_all_that_came_inside_and_says_who_quoted_i
         )
         answer = Answer(Outcome.ANSWERED, "q", "q", "a", "en", citations, {}, 1)
         await sessions.add_turn(database, principal, session.id, answer)
-    receipt = await documents.delete(database, admin, mail.id)
+    receipt = await tending.delete(database, admin, mail.id)
     assert receipt.counts == {
         "documents": 3, "revisions": 2, "chunks": 2, "placements": 2, "vectors": 2, "words": 2, "quoting": 2,
     }  # fmt: skip

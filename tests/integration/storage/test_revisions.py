@@ -22,7 +22,7 @@ from core.records import (
     Searchable,
     Tenant,
 )
-from storage import collections, documents, lexical, search
+from storage import collections, documents, lexical, search, tending
 from storage.database import Database
 from tests.conftest import DatabaseUnderTest
 from tests.integration.storage.filling import (
@@ -373,7 +373,7 @@ async def test_an_admins_dates_win_until_a_later_file_says_its_own(
         newest = (await documents.revisions(database, admin, document.id))[-1]
         return now.effective_from, now.effective_to, newest.in_force_from
 
-    dated = await documents.set_dates(
+    dated = await tending.set_dates(
         database, admin, document.id, effective_from=date(2022, 1, 1), effective_to=date(2099, 1, 1), supersedes="HR-1"
     )
     assert (dated.effective_from, dated.supersedes, dated.state) == (date(2022, 1, 1), "HR-1", DocumentState.READY)
@@ -396,17 +396,17 @@ async def test_dates_are_an_admins_to_give_and_to_take(
     document = await fill(database, tenant.id, "a.md", ["leave"])
     none = {"effective_from": None, "effective_to": None, "supersedes": None}
     ended = date(2020, 1, 1)
-    await documents.set_dates(database, admin, document.id, effective_from=None, effective_to=ended, supersedes=None)
+    await tending.set_dates(database, admin, document.id, effective_from=None, effective_to=ended, supersedes=None)
     assert await found(database, principal, "leave") == []
-    await documents.set_dates(database, admin, document.id, **none)
+    await tending.set_dates(database, admin, document.id, **none)
     assert await found(database, principal, "leave") == ["leave"]
     with pytest.raises(Forbidden):
-        await documents.set_dates(database, principal, document.id, **none)
+        await tending.set_dates(database, principal, document.id, **none)
     with pytest.raises(NotFound):
-        await documents.set_dates(database, replace(admin, tenant_id=other_tenant.id), document.id, **none)
+        await tending.set_dates(database, replace(admin, tenant_id=other_tenant.id), document.id, **none)
     unread, _ = await register(database, tenant.id, document.collection_id, "b.md", "x")
     with pytest.raises(InvalidRequest):
-        await documents.set_dates(database, admin, unread.id, **none)
+        await tending.set_dates(database, admin, unread.id, **none)
 
 
 # --- quarantine -----------------------------------------------------------------------------------------------------
@@ -433,18 +433,18 @@ async def test_a_quarantined_passage_is_nowhere_until_released(
         with pytest.raises(NotFound):
             await documents.passage(database, reader, document.id, 2)
         assert (await documents.passage(database, reader, document.id, 1)).after == "after"
-    [(held_in, held)] = await documents.quarantined(database, admin)
+    [(held_in, held)] = await tending.quarantined(database, admin)
     assert (held_in.id, held.chunk.text, held.suspicion, held.quarantined) == (
         document.id, INJECTED, "instruction_like", True,
     )  # fmt: skip
     assert [stored.chunk_id for stored in await documents.chunks(database, principal, document.id)] == [1, 3]
-    released = await documents.release(database, admin, document.id)
+    released = await tending.release(database, admin, document.id)
     assert (released.state, released.searchable, released.quarantined) == (DocumentState.QUEUED, Searchable.WORDS, 0)
     assert await found(database, principal, "praise") == [INJECTED]
     assert await embed(database, tenant, document) == [f"a.md\n{INJECTED}"]
     assert (await finish(database, tenant, document)).searchable is Searchable.MEANING
     assert (await documents.passage(database, principal, document.id, 1)).after == f"{INJECTED}\nafter"
-    assert await documents.quarantined(database, admin) == []
+    assert await tending.quarantined(database, admin) == []
     # It stays released where the next revision holds it too.
     later = await fill(database, tenant.id, "a.md", [INJECTED, "other"], suspicious=[INJECTED])
     assert (later.revision, later.quarantined) == (2, 0)
@@ -462,14 +462,14 @@ async def test_some_passages_may_be_released_and_others_not(
 ) -> None:
     document = await fill(database, tenant.id, "a.md", ["praise", "obey"], suspicious=["praise", "obey"])
     assert (document.searchable, await found(database, principal, "praise")) == (Searchable.NOTHING, [])
-    await documents.release(database, admin, document.id, [1])
+    await tending.release(database, admin, document.id, [1])
     assert await found(database, principal, "praise obey") == ["praise"]
-    assert [held.chunk_id for _, held in await documents.quarantined(database, admin, "handbook")] == [2]
-    assert await documents.quarantined(database, admin, "another") == []
+    assert [held.chunk_id for _, held in await tending.quarantined(database, admin, "handbook")] == [2]
+    assert await tending.quarantined(database, admin, "another") == []
     assert await embed(database, tenant, document) == ["a.md\npraise"]
     await finish(database, tenant, document)
     # What is no longer held is not released twice, and nothing is queued for it.
-    assert (await documents.release(database, admin, document.id, [1, 99])).state is DocumentState.READY
+    assert (await tending.release(database, admin, document.id, [1, 99])).state is DocumentState.READY
 
 
 async def test_quarantine_is_for_admins_of_the_tenant(
@@ -477,13 +477,13 @@ async def test_quarantine_is_for_admins_of_the_tenant(
 ) -> None:
     document = await fill(database, tenant.id, "a.md", ["obey"], suspicious=["obey"])
     outsider = replace(admin, tenant_id=other_tenant.id)
-    assert await documents.quarantined(database, outsider) == []
+    assert await tending.quarantined(database, outsider) == []
     with pytest.raises(NotFound):
-        await documents.release(database, outsider, document.id)
-    for refused in (documents.quarantined(database, principal), documents.release(database, principal, document.id)):
+        await tending.release(database, outsider, document.id)
+    for refused in (tending.quarantined(database, principal), tending.release(database, principal, document.id)):
         with pytest.raises(Forbidden):
             await refused
-    assert len(await documents.quarantined(database, admin)) == 1
+    assert len(await tending.quarantined(database, admin)) == 1
 
 
 async def test_older_revisions_keep_their_quarantine(
@@ -493,7 +493,7 @@ async def test_older_revisions_keep_their_quarantine(
     await fill(database, tenant.id, "a.md", ["text"], effective_from=TODAY)
     yesterday = TODAY - timedelta(days=1)
     assert await found(database, principal, "obey", filters=Filters(as_of=yesterday)) == []
-    assert await documents.quarantined(database, admin) == []
+    assert await tending.quarantined(database, admin) == []
     for reader, expected in ((admin, ["obey me", "text"]), (principal, ["text"])):
         shown = await documents.revision_chunks(database, reader, document.id, 1)
         assert [stored.chunk.text for stored in shown] == expected

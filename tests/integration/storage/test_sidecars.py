@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import NotFound
 from core.records import Document, DocumentState, Filters, ParsedDocument, ParseWarning, Principal, Sidecar, Tenant
-from storage import collections, documents, search, sidecars
+from storage import collections, documents, search, sidecars, tending
 from storage.database import Database
 from tests.integration.storage.filling import EMBEDDER, chunks_of, fill, register
 
@@ -93,9 +93,7 @@ async def test_the_admin_comes_first_until_the_file_says_its_own(
 ) -> None:
     document = await store(database, tenant, "One.", effective_to=JUNE)
     await sidecars.describe(database, tenant.id, document.id, Sidecar("s1", supersedes="HR-2"))
-    await documents.set_dates(
-        database, admin, document.id, effective_from=JANUARY, effective_to=None, supersedes="HR-3"
-    )
+    await tending.set_dates(database, admin, document.id, effective_from=JANUARY, effective_to=None, supersedes="HR-3")
     described = await sidecars.describe(database, tenant.id, document.id, Sidecar("s2", supersedes="HR-4"))
     assert dates(described) == (JANUARY, None, "HR-3")
     # A sidecar is not the file: that it goes on saying something does not take the admin's word back.

@@ -171,3 +171,28 @@ async def _is_what_it_was(db: Database, tenant_id: UUID, ready: UUID, changed: U
     by_words = await search.search(db, operator, "差旅-03 二十五天", None, embedder_id=EMBEDDER, mode="bm25")
     assert {hit.chunk_id for hit in by_words[:2]} == {5, 8}
     assert np.isclose(by_words[0].scores.fused, 1)
+
+
+async def test_what_was_said_to_supersede_counts_after_the_next_look(
+    empty_database: DatabaseUnderTest, tmp_path: Path
+) -> None:
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    shutil.copy(migrations.FOLDER / "0001_schema.sql", folder)
+    await migrations.migrate(empty_database.owner_dsn, folder=folder)
+    demo = first_version(empty_database, "demo")
+    older = add(empty_database, demo, "2025.md", "a" * 64, "ready", [4])
+    newer = add(empty_database, demo, "2026.md", "b" * 64, "ready", [5])
+    with connect(empty_database) as connection:
+        connection.execute("UPDATE documents SET supersedes = '2025.md' WHERE id = %s", (newer,))
+    await migrations.migrate(empty_database.owner_dsn)
+    db = await Database.open(empty_database.app_dsn, pool_size=2)
+    try:
+        assert [document.id for document in await documents.pending(db, demo)] == [newer]
+        ready = await documents.finish(db, demo, newer, embedder_id=EMBEDDER, sha256="b" * 64)
+        assert (ready.state, ready.warnings) == (DocumentState.READY, ())
+        superseded = await _get(db, demo, older)
+        assert superseded.newer is not None
+        assert superseded.newer.document_id == newer
+    finally:
+        await db.close()
