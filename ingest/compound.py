@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import ActiveContent, DamagedFile, EncryptedFile, MismatchedFormat
+from ingest.fields import LOADING
 from ingest.kinds import Kind, ending, word
 
 _MEGABYTE = 1024 * 1024
@@ -25,7 +26,7 @@ KINDS = frozenset(_STREAMS)
 
 _MACRO_FOLDERS = ("Macros", "_VBA_PROJECT_CUR", "VBA", "_VBA_PROJECT")
 # A Word field begins with the character 0x13; these ones load other files.
-_LOADING_FIELD = re.compile(rb"\x13\s*(?:DDEAUTO|DDE|INCLUDETEXT|INCLUDEPICTURE|IMPORT|LINK)\b")
+_LOADING_FIELD = re.compile(rb"\x13\s*(?:" + LOADING.encode() + rb")\b")
 _WORD_ENCRYPTED = 0x0100
 _XLS_FILEPASS, _XLS_BOUNDSHEET, _XLS_MACRO_SHEET = 0x2F, 0x85, 1
 _PPT_ENCRYPTED = 0xF3D1C4DF

@@ -12,6 +12,7 @@ from lxml import etree
 
 from core.errors import ActiveContent, ArchiveBomb, DamagedFile, EncryptedFile, MismatchedFormat
 from core.records import ParseWarning
+from ingest import fields
 from ingest.kinds import ARCHIVES, Kind, ending, word
 
 _MEGABYTE = 1024 * 1024
@@ -167,6 +168,10 @@ def _check_office(archive: zipfile.ZipFile, kind: Kind) -> None:
     # Office files never declare document types; entity bombs and outside references need one.
     _check_declarations(archive, b"<!DOCTYPE", b"<!ENTITY")
     _check_relationships(archive)
+    if kind is Kind.DOCX:
+        fields.check_word(archive)
+    elif kind is Kind.XLSX:
+        fields.check_workbook(archive)
 
 
 def _check_declarations(archive: zipfile.ZipFile, *forbidden: bytes) -> None:
@@ -247,6 +252,7 @@ def _check_references(archive: zipfile.ZipFile, part: str) -> None:
                 follows = etree.QName(element).localname not in ("a", "hyperlink")
                 if follows and _OUTSIDE.match(target):
                     raise _loads_others(target[:80])
+                fields.check_open(element)
                 element.clear()
         except etree.XMLSyntaxError as error:
             raise DamagedFile() from error

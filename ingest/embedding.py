@@ -16,11 +16,13 @@ from storage.database import Database
 log = logging.getLogger(__name__)
 
 # Enough for the embedder to keep its workers busy, little enough to show progress and to let a question go first.
-BATCH: Final = 32
+BATCH: Final = 16
+# Batches that the embedder has at once: while one ends, its workers go on with the other.
+AT_ONCE: Final = 2
 # Chunks of one document, or of one stock, that are handed to the embedder ahead of what is stored.
-AHEAD: Final = 8 * BATCH
+AHEAD: Final = 16 * BATCH
 # Texts whose vectors are remembered until surely somebody has stored them: another document may hold the same.
-RECENT: Final = 32 * BATCH
+RECENT: Final = 64 * BATCH
 # Seconds that a batch waits for questions in all, and between two looks.
 PATIENCE: Final = 60.0
 LOOK: Final = 0.25
@@ -49,14 +51,17 @@ class Batches:
         self._db = db
         self._patience = patience
         self._waiting: dict[Wanted, Vector] = {}
+        self._taken: dict[Wanted, Vector] = {}
         self._recent: dict[Wanted, Vector] = {}
-        self._running: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
 
     def put(self, embedder: Embedder, texts: Iterable[str]) -> list[Vector]:
         """Have texts embedded, for `collected`. One that waits, or was embedded just now, is not taken twice."""
         futures = [self._future((embedder, text)) for text in texts]
-        if self._waiting and (self._running is None or self._running.done()):
-            self._running = asyncio.create_task(self._run(), name="embed")
+        for _ in range(min(AT_ONCE - len(self._running), -(-len(self._waiting) // BATCH))):
+            running = asyncio.create_task(self._run(), name="embed")
+            self._running.add(running)
+            running.add_done_callback(self._running.discard)
         return futures
 
     async def made(self, embedder: Embedder, chunks: Sequence[Chunk]) -> AsyncIterator[tuple[Sequence[Chunk], Vectors]]:
@@ -66,30 +71,40 @@ class Batches:
             yield chunks[at : at + BATCH], await collected(coming[at : at + BATCH])
 
     def _future(self, wanted: Wanted) -> Vector:
-        if wanted in self._recent:
-            return self._recent[wanted]
-        if wanted not in self._waiting:
-            future = self._waiting[wanted] = asyncio.get_running_loop().create_future()
-            # Whoever asked may have given up: then its error is nobody's.
-            future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return self._waiting[wanted]
+        for known in (self._recent, self._taken, self._waiting):
+            if wanted in known:
+                return known[wanted]
+        future = self._waiting[wanted] = asyncio.get_running_loop().create_future()
+        # Whoever asked may have given up: then its error is nobody's.
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return future
 
     async def _run(self) -> None:
         while self._waiting:
             await self._let_questions_pass()
-            embedder, _ = next(iter(self._waiting))
-            batch = list(itertools.islice((one for one in self._waiting if one[0] is embedder), BATCH))
-            try:
-                vectors = await embedder.embed_passages([text for _, text in batch])
-            except Exception as error:  # noqa: BLE001 not handled here: each document that waits for it gets it
-                for one in batch:
-                    self._waiting.pop(one).set_exception(error)
-            else:
-                for one, vector in zip(batch, vectors, strict=True):
-                    future = self._recent[one] = self._waiting.pop(one)
-                    future.set_result(vector)
-                for one in list(itertools.islice(self._recent, max(len(self._recent) - RECENT, 0))):
-                    del self._recent[one]
+            if batch := self._take():
+                await self._embed(batch)
+
+    def _take(self) -> list[Wanted]:
+        """The next batch, of one embedder; [] where another run was quicker."""
+        embedder = next((one[0] for one in self._waiting), None)
+        batch = list(itertools.islice((one for one in self._waiting if one[0] is embedder), BATCH))
+        self._taken.update((one, self._waiting.pop(one)) for one in batch)
+        return batch
+
+    async def _embed(self, batch: list[Wanted]) -> None:
+        embedder = batch[0][0]
+        try:
+            vectors = await embedder.embed_passages([text for _, text in batch])
+        except Exception as error:  # noqa: BLE001 not handled here: each document that waits for it gets it
+            for one in batch:
+                self._taken.pop(one).set_exception(error)
+            return
+        for one, vector in zip(batch, vectors, strict=True):
+            future = self._recent[one] = self._taken.pop(one)
+            future.set_result(vector)
+        for one in list(itertools.islice(self._recent, max(len(self._recent) - RECENT, 0))):
+            del self._recent[one]
 
     async def _let_questions_pass(self) -> None:
         clock = asyncio.get_running_loop().time

@@ -20,6 +20,8 @@ from core.errors import FileTooLarge, StorageError
 _BLOCK = 1024 * 1024
 _PAUSE = 0.02
 _TEMPORARY = ".part"
+# Where an embedded PostgreSQL keeps its files, below home.
+_DATABASE = "postgres"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # Seconds after which a temporary file that nobody writes to is left over from a process that ended.
 _STALE = 3600.0
@@ -119,6 +121,18 @@ class FileStore:
             return files
 
         return await asyncio.to_thread(clear)
+
+    async def left(self, tenant_id: UUID) -> list[Path]:
+        """Whatever in the whole home folder is named after a tenant; what is in the database's own files, it knows."""
+        names = (str(tenant_id), tenant_id.hex)
+
+        def look() -> list[Path]:
+            home = self._root.parent
+            found = [entry for entry in home.iterdir() if entry != home / _DATABASE] if home.is_dir() else []
+            below = (path for entry in found for path in (entry, *entry.rglob("*")))
+            return [path for path in below if any(name in path.name for name in names)]
+
+        return await asyncio.to_thread(look)
 
     @asynccontextmanager
     async def guard(self, tenant_id: UUID) -> AsyncIterator[None]:

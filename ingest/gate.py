@@ -5,6 +5,7 @@ from pathlib import Path
 
 from core.errors import ActiveContent, EmptyFile, EncryptedFile, FileTooLarge, MismatchedFormat, NotFound
 from ingest import compound, containers
+from ingest.fields import LOADING
 from ingest.kinds import PICTURES, Kind, ending, kind_of, word
 
 _MEGABYTE = 1024 * 1024
@@ -41,7 +42,7 @@ _HEADER_LINE = re.compile(rb"\A\s*(?:From |[!-9;-~]+:)")
 # Embedded and linked objects, templates and fields that load other files, in rich text.
 _ACTIVE_RTF = re.compile(
     rb"\\obj(?:data|emb|link|autlink|ocx|html|update)\b|\\\*\\template[ \r\n]*(?:https?:|ftp:|file:|\\\\)"
-    rb"|\\fldinst(?:\s|\{|\\[a-z]+-?\d*)*(?:DDEAUTO|DDE|INCLUDETEXT|INCLUDEPICTURE|IMPORT|LINK)\b",
+    rb"|\\fldinst(?:\s|\{|\\[a-z]+-?\d*)*(?:" + LOADING.encode() + rb")\b",
 )
 
 

@@ -38,6 +38,15 @@ def read(path: Path) -> Sidecar:
     return understand(data, path.name)
 
 
+def beside(path: Path) -> Sidecar | None:
+    """What the sidecar of a file says, where there is one to read. A link may lead anywhere: none is followed."""
+    place = sidecar_of(path)
+    try:
+        return read(place) if place.is_file() and not place.is_symlink() else None
+    except OSError:
+        return None
+
+
 def digest(path: Path) -> str:
     """By what a sidecar is known to say something else than before. Raises OSError."""
     with path.open("rb") as file:

@@ -10,6 +10,7 @@ import io
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +29,7 @@ MAX_CELLS = 500_000
 # How much of a table is looked at to find its delimiter.
 _SNIFFED, _SNIFFED_LINES = 20_000, 30
 
+_GUESSES = ("is_possible_narrative_text", "is_possible_title")
 _STOPS = "。！？；…．"
 _MARKER = re.compile(r"^(?:[-*•·●○▪◦–—]|\(?\d{1,3}[.)、．]|[（(]\d{1,2}[）)]|\(?[a-zA-Z][.)]|[①-⑳])\s*")
 _HEADING_STYLE = re.compile(r"^heading (\d)$", re.I)
@@ -97,11 +99,29 @@ def _never_install() -> None:
     raise RuntimeError("A language model was asked for although none is needed.")
 
 
+@contextmanager
+def _no_guessing() -> Iterator[None]:
+    """Whether a paragraph is prose, or a heading by its looks, is guessed at length, and told apart nowhere below."""
+    from unstructured.partition import docx, text, xlsx
+    from unstructured.partition.html import parser
+
+    modules = [vars(module) for module in (docx, parser, text, xlsx)]
+    guesses = [(names, name, names[name]) for names in modules for name in _GUESSES if name in names]
+    for names, name, _ in guesses:
+        names[name] = lambda _: False
+    try:
+        yield
+    finally:
+        for names, name, guess in guesses:
+            names[name] = guess
+
+
 def _partition(form: str, **options: Any) -> list[Any]:
     with _LOCK:
         partitioner = _library()[form]
-        # languages=[""]: no language detection; ours looks at the script.
-        return list(partitioner(languages=[""], **options))
+        with _no_guessing():
+            # languages=[""]: no language detection; ours looks at the script.
+            return list(partitioner(languages=[""], **options))
 
 
 # --- formats ----------------------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ from policy import boot
 BROKEN = 70
 # Most processes that one document's converters may take.
 _PROCESSES = 512
+# Objects that a child makes more than it lets go before it looks for cycles among them.
+_GARBAGE = 100_000
 # How deep a family of processes is followed that a dead child has left behind.
 _GENERATIONS = 20
 _LINUX = sys.platform == "linux"
@@ -106,6 +108,8 @@ class Reader:
         # What is there now stays: a collection in a child would copy every page that it looks at.
         gc.collect()
         gc.freeze()
+        # A child ends before its garbage matters; what it may hold is limited anyhow.
+        gc.set_threshold(_GARBAGE)
         walls.attempt(memory.fold)
         self._trees = walls.attempt(_try_tree)
         walls.attempt(walls.adopt_orphans)

@@ -23,6 +23,7 @@ from core.settings import variable
 from ingest import pixels
 from ingest.options import ParseOptions
 from ingest.pixels import Pixels
+from policy import ledger
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -56,6 +57,9 @@ _SAMPLES = (
     "# Title\n\nA sentence.\n",
 )
 
+# Why the audit hook refuses something to a process that has nobody to talk to.
+_DENIALS = ("no_network", "program", "library", "unix_socket", "family", "raw_socket", "unknown_shape")
+
 _OUTCOME, _PIXELS = "outcome.json", "pixels"
 # Text is limited to a fraction of this, whatever the format.
 _LARGEST_OUTCOME = 256 * 1024 * 1024
@@ -83,13 +87,15 @@ class Refusal:
 class Outcome:
     """One of the three. `attachments` names those of the reading; their bytes are in files numbered from 0.
 
-    `picture` is the width and height of a page's picture, whose pixels are in a file of their own.
+    `picture` is the width and height of a page's picture, whose pixels are in a file of their own. `denied`: why the
+    audit hook refused something, whatever became of the reading.
     """
 
     reading: Reading | None = None
     attachments: tuple[str, ...] = ()
     picture: tuple[int, int] | None = None
     refusal: Refusal | None = None
+    denied: tuple[str, ...] = ()
 
 
 def preload() -> None:
@@ -167,6 +173,7 @@ def pack(folder: Path, outcome: Reading | Pixels | Refusal) -> None:
             (folder / f"attachment-{number}").write_bytes(attachment.data)
         bare = replace(outcome.parsed, elements=(), attachments=())
         whole = Outcome(Reading(bare, outcome.chunks), tuple(attachment.name for attachment in attachments))
+    whole = replace(whole, denied=tuple(sorted(ledger.denials())))
     (folder / _OUTCOME).write_bytes(_outcomes().dump_json(whole))
 
 
@@ -201,7 +208,11 @@ def unpack_picture(folder: Path) -> Pixels:
 
 
 def _outcome(folder: Path) -> Outcome:
-    return _outcomes().validate_json(_plain_file(folder / _OUTCOME, _LARGEST_OUTCOME))
+    outcome = _outcomes().validate_json(_plain_file(folder / _OUTCOME, _LARGEST_OUTCOME))
+    for reason in set(outcome.denied[: len(_DENIALS)]):
+        # Denied there and to be recorded here, by a word of ours whatever the reader says.
+        ledger.deny(reason if reason in _DENIALS else "unknown_shape", purpose="reader")
+    return outcome
 
 
 def _plain_file(path: Path, limit: int) -> bytes:

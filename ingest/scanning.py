@@ -171,3 +171,25 @@ def _hidden(name: str) -> bool:
 
 def _signature(status: os.stat_result) -> _Signature:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Its files at any depth, hidden ones and what lies in hidden folders left out."""
+
+    def hidden(path: Path) -> bool:
+        return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+    return sorted(path for path in folder.rglob("*") if path.is_file() and not hidden(path))
+
+
+def passed_over(path: Path, folder: Path) -> str | None:
+    """Why a file of a folder is none of ours, None for one that is."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return "a link that leads out of the folder"
+    if metadata.is_sidecar(path):
+        return "a sidecar, which speaks of the file beside it"
+    if not supported(path):
+        return "not a supported format"
+    if not path.is_file():
+        return "gone since the folder was listed"
+    return "empty" if path.stat().st_size == 0 else None

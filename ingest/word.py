@@ -98,11 +98,14 @@ class _Styles:
         """Whether a table style colours any of its cells."""
         return any(_fill(shade) for style in self.chain(style_id) for shade in style.iter(_W + "shd"))
 
-    def headings(self) -> dict[str, str]:
-        """Styles of the author's own that act as headings, mapped to the built-in heading style of their depth."""
+    def headings(self, used: set[str]) -> dict[str, str]:
+        """Those of the styles used that are the author's own and act as headings, each with the built-in heading style
+        of its depth.
+        """
         named = {_style_name(style): style_id for style_id, style in self._styles.items()}
         found: dict[str, str] = {}
-        for style_id, style in self._styles.items():
+        for style_id in used & self._styles.keys():
+            style = self._styles[style_id]
             level = self.find(style_id, f"{_W}pPr/{_W}outlineLvl")
             depth = _number(level, "val")
             builtin = named.get(f"heading {depth + 1}") if depth is not None and depth < 9 else None
@@ -171,9 +174,10 @@ class _Body:
         self._open()
         hidden = self._remove_boxes() + self._remove_blocks() + self._remove_runs()
         self._lift_boxes()
-        headings = self._styles.headings()
-        for style in self.root.iter(_W + "pStyle"):
-            style.set(_W + "val", headings.get(style.get(_W + "val", ""), style.get(_W + "val", "")))
+        styles = [(style, style.get(_W + "val", "")) for style in self.root.iter(_W + "pStyle")]
+        headings = self._styles.headings({style_id for _, style_id in styles})
+        for style, style_id in styles:
+            style.set(_W + "val", headings.get(style_id, style_id))
         return hidden
 
     def _open(self) -> None:

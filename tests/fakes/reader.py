@@ -14,7 +14,7 @@ from ingest.reading import Reading
 
 
 class DirectReader:
-    """Implements `ingest.pipeline.Reader` by reading in this process. `names` are those read so far."""
+    """Implements `ingest.processing.Reader` by reading in this process. `names` are those read so far."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -34,7 +34,7 @@ class DirectReader:
 
 
 class LineReader:
-    """Implements `ingest.pipeline.Reader`: each line of a file is a chunk, one made by `inside` a file found in it."""
+    """Implements `ingest.processing.Reader`: each line of a file is a chunk, one made by `inside` a file in it."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

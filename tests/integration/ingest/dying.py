@@ -5,19 +5,18 @@ Arguments: the app role's address, the tenant's id, and where to die: a name of 
 
 import asyncio
 import sys
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from ingest.reembedding import fill
 from storage import embedding_sets
 from storage.database import Database
 from tests.fakes.embedder import FakeEmbedder
-from tests.integration.api.dying import Call, after, before
+from tests.killing import Point, after, arm, before
 
 NEW: Final = "fake:bag-24:1"
 WIDTH: Final = 24
-POINTS: Final[dict[str, tuple[Any, str, Callable[[Call], Call]]]] = {
+POINTS: Final[dict[str, Point]] = {
     "began": (embedding_sets, "begin", after),
     "copied what is alike": (embedding_sets, "take_over", after),
     "began to embed": (FakeEmbedder, "embed_passages", before),
@@ -40,8 +39,7 @@ async def reembed(db: Database, tenant_id: UUID, embedder: FakeEmbedder) -> None
 
 
 async def main(dsn: str, tenant: str, where: str) -> None:
-    owner, name, way = POINTS[where]
-    setattr(owner, name, way(getattr(owner, name)))
+    arm(POINTS[where])
     await reembed(await Database.open(dsn, pool_size=4), UUID(tenant), FakeEmbedder(NEW, WIDTH))
 
 

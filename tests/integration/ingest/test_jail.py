@@ -29,6 +29,7 @@ from ingest.jail import Jail
 from ingest.kinds import DRAWN, kind_of
 from ingest.options import ParseOptions
 from ingest.parse import parse
+from policy import ledger
 from tests.integration.ingest import hostile
 from tests.integration.ingest.hostile import running
 from tests.unit.ingest import samples
@@ -140,6 +141,14 @@ async def test_an_attack_ends_one_document_only(jail: Jail, tmp_path: Path, home
     assert refusal.value.message == REFUSED[attack]
     assert documents(home) == []
     assert await read(jail, tmp_path, "document read well") == "read well"
+
+
+@pytest.mark.usefixtures("own_ledger")
+async def test_what_the_hook_refused_to_a_reader_is_told_outside(jail: Jail, tmp_path: Path) -> None:
+    for attack in ("look_up intramuros.example", "start ls"):
+        with pytest.raises(ParserStopped):
+            await read(jail, tmp_path, attack)
+    assert sorted(map(str, ledger.unwritten())) == ["reader no_network", "reader program"]
 
 
 async def test_no_socket_leads_out_even_from_c(jail: Jail, tmp_path: Path, walls: dict[str, bool]) -> None:

@@ -12,9 +12,11 @@ from core.errors import EmptyFile, FileTooLarge, Forbidden, ModelUnavailable, No
 from core.records import Document, DocumentState, Principal, Searchable, Tenant
 from core.settings import Settings
 from inference.interfaces import Vectors
-from ingest.embedding import BATCH
+from ingest.embedding import AHEAD, AT_ONCE, BATCH
 from ingest.files import FileStore
-from ingest.pipeline import AHEAD, DEEPEST, Ingestor, Progress, safe_name
+from ingest.intake import safe_name
+from ingest.pipeline import Ingestor, Progress
+from ingest.processing import DEEPEST
 from ingest.reading import Reading
 from storage import answering, documents, search
 from storage.database import Database
@@ -74,6 +76,32 @@ async def walk(ingestor: Ingestor, tenant: Tenant, folder: Path) -> list[Progres
     return [progress async for progress in ingestor.ingest_folder(tenant.id, "handbook", folder)]
 
 
+async def test_a_sidecar_speaks_of_the_file_beside_it(
+    database: Database, ingestor: Ingestor, tenant: Tenant, admin: Principal, folder: Path
+) -> None:
+    note(folder, "old.md", "# Dress\n\nHats are off at dinner, without any exception.\n")
+    note(folder, "new.md", "# Dress code\n\nHats are on at dinner, without any exception.\n")
+    note(folder, "new.md.meta.yaml", "effective_from: 2026-01-01\nsupersedes: old.md\n")
+    note(folder, "away.md.meta.yaml", "title: Nothing lies beside it\n")
+    (folder / "old.md.meta.yaml").symlink_to(folder / "away.md.meta.yaml")
+    skipped = {step.path: step.skipped for step in await walk(ingestor, tenant, folder) if step.skipped}
+    assert skipped == dict.fromkeys(
+        ("away.md.meta.yaml", "new.md.meta.yaml", "old.md.meta.yaml"), "a sidecar, which speaks of the file beside it"
+    )
+    old, new = sorted(await documents.listing(database, admin), key=lambda document: document.title)
+    assert (old.title, new.title, new.revision) == ("Dress", "Dress code", 1)
+    assert new.older is not None
+    assert new.older.document_id == old.id
+    assert await found(database, admin, "hats at dinner") == ["Hats are on at dinner, without any exception."]
+    # What it says now counts although the file is the same; that it says the same again changes nothing.
+    note(folder, "new.md.meta.yaml", "title: What to wear\n")
+    await walk(ingestor, tenant, folder)
+    new = await documents.get(database, admin, new.id)
+    assert (new.title, new.state, new.revision, new.older) == ("What to wear", DocumentState.READY, 1, None)
+    await walk(ingestor, tenant, folder)
+    assert await documents.get(database, admin, new.id) == new
+
+
 def stored(store: FileStore, tenant: Tenant) -> set[str]:
     folder = store.path(tenant.id, "0" * 64).parent
     return {path.name for path in folder.iterdir() if not path.name.startswith(".")} if folder.exists() else set()
@@ -104,7 +132,7 @@ async def test_the_same_bytes_are_one_document(
     assert len(await documents.listing(database, admin)) == 1
 
 
-async def test_changed_bytes_replace_the_old_chunks_and_file(
+async def test_changed_bytes_replace_the_old_chunks_and_keep_the_file(
     ingestor: Ingestor, tenant: Tenant, admin: Principal, database: Database, store: FileStore, folder: Path
 ) -> None:
     path = note(folder, "leave.md", "# Leave\n\nThirty kangaroo days.\n")
@@ -115,7 +143,10 @@ async def test_changed_bytes_replace_the_old_chunks_and_file(
     assert (progress.result.outcome, progress.result.document.id) == ("changed", before.document.id)
     assert await found(database, admin, "kangaroo") == []
     assert await found(database, admin, "wombat") == ["Forty wombat days."]
-    assert stored(store, tenant) == {progress.result.document.sha256}
+    assert stored(store, tenant) == {before.document.sha256, progress.result.document.sha256}
+    receipt = await ingestor.delete(admin, before.document.id)
+    assert (receipt.counts["revisions"], receipt.counts["files"]) == (2, 2)
+    assert stored(store, tenant) == set()
 
 
 async def test_a_failed_change_keeps_the_older_version_searchable(
@@ -284,12 +315,14 @@ class SlowEmbedder(FakeEmbedder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.entered, self.go = asyncio.Event(), asyncio.Event()
+        self.entered, self.full, self.go = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.batches: list[int] = []
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         self.batches.append(len(texts))
         self.entered.set()
+        if len(self.batches) >= AT_ONCE:
+            self.full.set()
         await self.go.wait()
         return await super().embed_passages(texts)
 
@@ -377,8 +410,8 @@ async def test_documents_are_read_ahead_of_the_embedder_but_not_all(
         note(folder, f"{number:02}.txt", f"Document {number} of many.")
     run = asyncio.create_task(walk(lines, tenant, folder))
     await slow.entered.wait()
-    await until(lambda: everywhere(database, admin, lambda one: one.searchable is Searchable.WORDS, of=4))
-    assert len(reader.names) == 4
+    await until(lambda: everywhere(database, admin, lambda one: one.searchable is Searchable.WORDS, of=6))
+    assert len(reader.names) == 6
     slow.go.set()
     assert len(await run) == 12
     # What came while the embedder was busy went into one call.
@@ -408,6 +441,18 @@ async def test_a_long_document_is_embedded_in_batches(
     assert sum(slow.batches) == AHEAD + 10
 
 
+async def test_the_embedder_has_two_batches_at_once_and_no_more(
+    lines: Ingestor, slow: SlowEmbedder, tenant: Tenant, folder: Path
+) -> None:
+    path = note(folder, "long.txt", "\n".join(f"Line {number}." for number in range(4 * BATCH)))
+    run = asyncio.create_task(lines.ingest_path(tenant.id, "handbook", path, folder))
+    await slow.full.wait()
+    assert slow.batches == [BATCH] * AT_ONCE
+    slow.go.set()
+    assert (await run).document.state is DocumentState.READY
+    assert slow.batches == [BATCH] * 4
+
+
 async def test_embedding_waits_for_a_question(
     lines: Ingestor, slow: SlowEmbedder, tenant: Tenant, admin: Principal, database: Database, folder: Path
 ) -> None:
@@ -423,7 +468,7 @@ async def test_embedding_waits_for_a_question(
 async def test_embedding_does_not_wait_for_ever(
     lines: Ingestor, slow: SlowEmbedder, tenant: Tenant, database: Database, folder: Path
 ) -> None:
-    lines._batches._patience = 0.0
+    lines._processor._batches._patience = 0.0
     path = note(folder, "leave.md", "Thirty kangaroo days.")
     slow.go.set()
     async with answering.answering(database):
@@ -613,16 +658,42 @@ def gallery(database: Database, embedder: FakeEmbedder, store: FileStore, tmp_pa
 
 
 async def test_a_page_is_drawn_once_and_forgotten_with_its_document(
-    gallery: Ingestor, painter: Painter, tenant: Tenant, admin: Principal, folder: Path
+    gallery: Ingestor, painter: Painter, tenant: Tenant, admin: Principal, folder: Path, database: Database
 ) -> None:
     path = note(folder, "leave.pdf", "Thirty days.")
     document = (await gallery.ingest_path(tenant.id, "handbook", path, folder)).document
-    pictures = [await gallery.picture(tenant.id, document, page, 600) for page in (1, 2, 1, 2)]
+    read = await documents.revision(database, admin, document.id, 0)
+    pictures = [await gallery.picture(tenant.id, document, read, page, 600) for page in (1, 2, 1, 2)]
     assert pictures == [b"Thirty days."] * 4
     assert painter.drawn == [("leave.pdf", 1, 600), ("leave.pdf", 2, 600)]
     await gallery.delete(admin, document.id)
     with pytest.raises(StorageError, match="not on this machine"):
-        await gallery.picture(tenant.id, document, 1, 600)
+        await gallery.picture(tenant.id, document, read, 1, 600)
+
+
+async def test_a_revision_keeps_its_file_for_as_long_as_it_is_kept(
+    embedder: FakeEmbedder, painter: Painter, store: FileStore, tenant: Tenant, admin: Principal, folder: Path,
+    database: Database, tmp_path: Path,
+) -> None:  # fmt: skip
+    settings = Settings(home=tmp_path / "home", keep_revisions=2)
+    gallery = Ingestor(database, embedder, store, settings, painter)
+    texts = [f"{number} days." for number in range(3)]
+    for number, text in enumerate(texts):
+        path = note(folder, "leave.pdf", text)
+        document = (await gallery.ingest_path(tenant.id, "handbook", path, folder)).document
+        assert len(stored(store, tenant)) == min(number + 1, 2)
+    kept = await documents.revisions(database, admin, document.id)
+    assert [revision.number for revision in kept] == [2, 3]
+    pictures = [await gallery.picture(tenant.id, document, revision, 1, 600) for revision in kept]
+    assert pictures == [text.encode() for text in texts[1:]]
+    await gallery.sweep(tenant.id)
+    assert stored(store, tenant) == {revision.sha256 for revision in kept}
+    # A file that an earlier program did not keep is no fault of the machine.
+    painter.drawn.clear()
+    await store.remove(tenant.id, kept[0].sha256)
+    with pytest.raises(NotFound, match="was not kept"):
+        await gallery.picture(tenant.id, document, kept[0], 2, 600)
+    assert painter.drawn == []
 
 
 async def test_there_is_no_picture_beyond_what_was_read(
@@ -630,17 +701,26 @@ async def test_there_is_no_picture_beyond_what_was_read(
 ) -> None:
     path = note(folder, "leave.pdf", "Thirty days.")
     document = (await gallery.ingest_path(tenant.id, "handbook", path, folder)).document
+    read = await documents.revision(database, admin, document.id, 0)
     with pytest.raises(NotFound):
-        await gallery.picture(tenant.id, document, 3, 600)
+        await gallery.picture(tenant.id, document, read, 3, 600)
     text = (await gallery.ingest_path(tenant.id, "handbook", note(folder, "leave.md", "Sixty days."), folder)).document
     with pytest.raises(NotFound):
-        await gallery.picture(tenant.id, text, 1, 600)
-    await gallery.accept_upload(tenant.id, "handbook", "leave.pdf", b"Ninety days.")
-    newer = await documents.get(database, admin, document.id)
-    assert newer.pages == 2
-    with pytest.raises(NotFound):
-        await gallery.picture(tenant.id, newer, 1, 600)
+        await gallery.picture(tenant.id, text, await documents.revision(database, admin, text.id, 0), 1, 600)
     assert painter.drawn == []
+
+
+async def test_while_newer_bytes_wait_the_pages_are_those_that_were_read(
+    gallery: Ingestor, tenant: Tenant, admin: Principal, folder: Path, database: Database
+) -> None:
+    path = note(folder, "leave.pdf", "Thirty days.")
+    document = (await gallery.ingest_path(tenant.id, "handbook", path, folder)).document
+    await gallery.accept_upload(tenant.id, "handbook", "leave.pdf", b"Ninety days.")
+    waiting = await documents.get(database, admin, document.id)
+    read = await documents.revision(database, admin, document.id, 0)
+    assert await gallery.picture(tenant.id, waiting, read, 1, 600) == b"Thirty days."
+    with pytest.raises(NotFound):
+        await documents.revision(database, admin, document.id, 2)
 
 
 async def test_a_page_is_drawn_while_its_text_is_still_being_embedded(
@@ -652,4 +732,5 @@ async def test_a_page_is_drawn_while_its_text_is_still_being_embedded(
         await broken.ingest_path(tenant.id, "handbook", note(folder, "leave.pdf", "Thirty days."), folder)
     (document,) = await documents.listing(database, admin)
     assert document.state is not DocumentState.READY
-    assert await gallery.picture(tenant.id, document, 1, 600) == b"Thirty days."
+    read = await documents.revision(database, admin, document.id, 0)
+    assert await gallery.picture(tenant.id, document, read, 1, 600) == b"Thirty days."

@@ -17,7 +17,7 @@ from ingest import watching
 from ingest.files import FileStore
 from ingest.pipeline import Ingestor
 from ingest.sync import Done, FolderSync
-from storage import collections, documents, search, users
+from storage import collections, documents, search, tending, users
 from storage.database import Database
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.reader import DirectReader, LineReader
@@ -455,7 +455,7 @@ async def test_an_admin_speaks_over_both(handbook: Share, admin: Principal) -> N
     await handbook.sync()
     document = await handbook.document("handbook/dress.md")
     said = (date(2026, 3, 1), None, "an older one")
-    await documents.set_dates(
+    await tending.set_dates(
         handbook.db, admin, document.id, effective_from=said[0], effective_to=said[1], supersedes=said[2]
     )
     handbook.put("dress.md.meta.yaml", "effective_to: 2028-12-31\n")
@@ -469,13 +469,14 @@ async def test_what_a_sidecar_has_wrong_is_told_with_the_document(handbook: Shar
     handbook.put("dress.md.meta.yaml", "effective_from: soon\nsupersedes: HR-12\n")
     await handbook.sync()
     document = await handbook.document("handbook/dress.md")
-    assert [warning.code for warning in document.warnings] == ["bad_metadata"]
+    assert [warning.code for warning in document.warnings] == ["bad_metadata", "supersedes_unknown"]
     assert "effective_from is not a date" in document.warnings[0].text
     assert dates(document) == (date(2025, 1, 1), date(2025, 12, 31), "HR-12")
     handbook.put("dress.md", DATED.replace("dinner", "lunch"))
     await handbook.sync()
-    assert [warning.code for warning in (await handbook.document("handbook/dress.md")).warnings] == ["bad_metadata"]
-    handbook.put("dress.md.meta.yaml", "supersedes: HR-12\n")
+    document = await handbook.document("handbook/dress.md")
+    assert [warning.code for warning in document.warnings] == ["bad_metadata", "supersedes_unknown"]
+    handbook.put("dress.md.meta.yaml", "effective_to: 2027-12-31\n")
     await handbook.sync()
     assert (await handbook.document("handbook/dress.md")).warnings == ()
 

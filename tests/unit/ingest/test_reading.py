@@ -13,6 +13,7 @@ from core.records import Attachment, Box, Chunk, Element, ParsedDocument, ParseW
 from ingest import reading
 from ingest.pixels import Pixels
 from ingest.reading import Reading, Refusal, pack, refused, unpack, unpack_picture
+from policy import ledger
 
 PARSED = ParsedDocument(
     title="差旅 policy",
@@ -76,6 +77,16 @@ def test_an_error_that_no_reader_raises_is_not_raised(tmp_path: Path, name: str)
     pack(tmp_path, Refusal(name, "x"))
     with pytest.raises(ParserStopped):
         unpack(tmp_path, max_bytes=1)
+
+
+@pytest.mark.usefixtures("own_ledger")
+def test_what_was_denied_to_the_reader_is_kept_for_the_audit_log_in_words_of_ours(tmp_path: Path) -> None:
+    pack(tmp_path, Reading(PARSED, CHUNKS))
+    told = json.loads((tmp_path / OUTCOME).read_text())
+    told["denied"] = ["no_network", "no_network", "the salary of Erin is 90000"]
+    (tmp_path / OUTCOME).write_text(json.dumps(told))
+    unpack(tmp_path, max_bytes=1)
+    assert sorted(map(str, ledger.unwritten())) == ["reader no_network", "reader unknown_shape"]
 
 
 def test_an_attachment_over_the_limit_is_refused(tmp_path: Path) -> None:
