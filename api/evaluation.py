@@ -27,10 +27,10 @@ Advance = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the end of the path of the document that answers it."""
+    """A question and the end of the path of the document that answers it; where several do, any of them is right."""
 
     question: str
-    document: str
+    documents: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,20 @@ async def evaluate(
                 mode="hybrid" if mode == "reranked" else mode,
                 rerank=mode == "reranked",
             )
-            ranks[mode].append(rank(hits, asked.document))
-        advance(done, len(questions), asked.document)
+            ranks[mode].append(rank(hits, asked.documents))
+        advance(done, len(questions), asked.documents[0])
     frozen = {mode: tuple(found) for mode, found in ranks.items()}
     return Report(tuple(questions), frozen, retrieval.embedder_id, perf_counter() - started)
 
 
-def rank(hits: Sequence[Hit], document: str) -> int | None:
-    """The rank, from 1, of the first document whose path ends with `document`, counting documents, not chunks."""
+def rank(hits: Sequence[Hit], documents: Sequence[str]) -> int | None:
+    """The rank, from 1, of the first document whose path ends as one of `documents`; documents count, not chunks."""
     paths = list(dict.fromkeys(hit.path for hit in hits))
-    return next((place for place, path in enumerate(paths, 1) if ends_with(path, document)), None)
+    return next((place for place, path in enumerate(paths, 1) if _is_one(path, documents)), None)
+
+
+def _is_one(path: str, documents: Sequence[str]) -> bool:
+    return any(ends_with(path, document) for document in documents)
 
 
 def ends_with(path: str, end: str) -> bool:
@@ -146,11 +150,17 @@ def _question(line: str, where: str) -> Question:
         row = json.loads(line)
     except ValueError as error:
         raise InvalidRequest(f"{where}: not JSON ({error}). Each line is one JSON object") from error
-    return Question(_text(row, "question", where), _text(row, "document", where))
+    if not isinstance(row, dict):
+        raise InvalidRequest(f"{where}: not a JSON object")
+    documents = row.get("document")
+    several = documents if isinstance(documents, list) and documents else [documents]
+    return Question(
+        _text(row.get("question"), "question", where),
+        tuple(_text(document, "document", where) for document in several),
+    )
 
 
-def _text(row: Any, key: str, where: str) -> str:
-    value = row.get(key) if isinstance(row, dict) else None
+def _text(value: Any, key: str, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise InvalidRequest(f'{where}: "{key}" must be a text that is not empty')
     return value
@@ -161,5 +171,5 @@ def _rounded(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def unknown(paths: Sequence[str], questions: Sequence[Question]) -> list[Question]:
-    """Questions whose document is not among the stored ones: mistakes in the file, or documents not yet ingested."""
-    return [asked for asked in questions if not any(ends_with(path, asked.document) for path in paths)]
+    """Questions without a document among the stored ones: mistakes in the file, or documents not yet ingested."""
+    return [asked for asked in questions if not any(_is_one(path, asked.documents) for path in paths)]

@@ -51,7 +51,7 @@ async def evaluate(
             report = await evaluation.evaluate(retrieval, at.principal, asked, filters=filters, advance=advance)
     unknown = evaluation.unknown([document.path for document in found], asked)
     for question in unknown:
-        console.note(f"no document ends with {question.document} ({question.question})")
+        console.note(f"no document ends with {' or '.join(question.documents)} ({question.question})")
     if as_json:
         console.print_json(report.as_json())
     else:

@@ -1,4 +1,5 @@
-"""`python -m tests.evals [NAME ...]`: measure retrieval; `python -m tests.evals formats [FOLDER ...]`: how files end.
+"""`python -m tests.evals [NAME ...]`: measure retrieval; `formats [FOLDER ...]`: how files end; `answers ...`: answers;
+`verification`: sentences beside passages.
 
 The switches are thrown before third-party imports.
 """
@@ -14,6 +15,14 @@ def main() -> int:
         from tests.evals import formats
 
         return formats.run(sys.argv[2:])
+    if sys.argv[1:2] == ["answers"]:
+        from tests.evals.answering import run
+
+        return run.main(sys.argv[2:])
+    if sys.argv[1:2] == ["verification"]:
+        from tests.evals import verification
+
+        return verification.run()
     from tests.evals import retrieval
 
     return retrieval.run(sys.argv[1:])

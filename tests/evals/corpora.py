@@ -6,7 +6,7 @@
 - xquad-en, xquad-zh: the same passages and questions in both languages (XQuAD, CC BY-SA); xquad-en-zh, xquad-zh-en:
   asked in the first language, answered in the second;
 - dify-en-zh, dify-zh-en: the documentation of Dify (CC BY 4.0): a page's title in one language finds that page in the
-  other, where no second page has the title;
+  other, where no second page has the title; dify-all-...: every title, one that pages share finds any of them;
 - scifact: claims and the abstracts that speak of them (CC BY-NC), English.
 """
 
@@ -75,15 +75,14 @@ def passages(name: str, source: str, asked: str, answered: str, work: Path) -> C
             title = row["title"].replace("_", " ")
             (target / f"{row['_id']}.md").write_text(f"# {title}\n\n{row['text']}\n", encoding="utf-8")
     rows = (row for row in _rows(folder / "queries.jsonl") if row["_id"].startswith(asked))
-    return Corpus(name, target, [Question(row["text"], f"{relevant[row['_id']]}.md") for row in rows])
+    return Corpus(name, target, [Question(row["text"], (f"{relevant[row['_id']]}.md",)) for row in rows])
 
 
-def dify(asked: str, answered: str, work: Path) -> Corpus | None:
-    """The pages in one language, and the title in the other of every page that shares it with none."""
+def dify(name: str, asked: str, answered: str, work: Path, *, shared: bool) -> Corpus | None:
+    """The pages in one language, and their titles in the other; with those that pages share, where any is right."""
     source = _source("docs-dify-en-zh")
     if source is None:
         return None
-    name = f"dify-{asked}-{answered}"
     titles: dict[str, list[str]] = {}
     for path in sorted((source / answered).rglob("*.mdx")):
         place = path.relative_to(source / answered)
@@ -93,7 +92,8 @@ def dify(asked: str, answered: str, work: Path) -> Corpus | None:
         title = _TITLE.search((source / asked / place).read_text(encoding="utf-8"))
         if title is not None:
             titles.setdefault(title[1], []).append(f"{name}/{place.with_suffix('.md').as_posix()}")
-    return Corpus(name, work / name, [Question(title, pages[0]) for title, pages in titles.items() if len(pages) == 1])
+    questions = [Question(title, tuple(pages)) for title, pages in titles.items() if shared or len(pages) == 1]
+    return Corpus(name, work / name, questions)
 
 
 CORPORA: dict[str, Make] = {
@@ -103,8 +103,10 @@ CORPORA: dict[str, Make] = {
     "xquad-zh": partial(passages, "xquad-zh", "xquad-en-zh", "zh", "zh"),
     "xquad-en-zh": partial(passages, "xquad-en-zh", "xquad-en-zh", "en", "zh"),
     "xquad-zh-en": partial(passages, "xquad-zh-en", "xquad-en-zh", "zh", "en"),
-    "dify-en-zh": partial(dify, "en", "zh"),
-    "dify-zh-en": partial(dify, "zh", "en"),
+    "dify-en-zh": partial(dify, "dify-en-zh", "en", "zh", shared=False),
+    "dify-zh-en": partial(dify, "dify-zh-en", "zh", "en", shared=False),
+    "dify-all-en-zh": partial(dify, "dify-all-en-zh", "en", "zh", shared=True),
+    "dify-all-zh-en": partial(dify, "dify-all-zh-en", "zh", "en", shared=True),
     "cmrc": partial(passages, "cmrc", "cmrc2018", "", ""),
     "drcd": partial(passages, "drcd", "drcd", "", ""),
     "scifact": partial(passages, "scifact", "scifact", "", ""),

@@ -28,7 +28,7 @@ from api.runtime import Runtime
 from core.errors import NotFound
 from core.records import Answer, Answered, Failed, Principal, Refused, Tenant
 from core.settings import Settings
-from inference.interfaces import ChatModel, Completion, Message
+from inference.interfaces import ChatModel, Completion, Ended, Message
 from inference.select import Models
 from storage import tenants, users
 from tests.paths import EVALS, PROJECT
@@ -47,7 +47,7 @@ class KeptReplies:
     def __init__(self, chat: ChatModel, file: Path | None) -> None:
         self._chat = chat
         self._file = file
-        self.name, self.provider, self.traits = chat.name, chat.provider, chat.traits
+        self.name, self.identity, self.provider, self.traits = chat.name, chat.identity, chat.provider, chat.traits
         self._kept: dict[str, Any] = {}
         if file is not None and file.exists():
             self._kept = dict(json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
@@ -77,14 +77,18 @@ class KeptReplies:
         text, finish = self._kept[key]
         return Completion(text, cast(Literal["stop", "length"], finish), 0, 0)
 
-    async def first_token(self, messages: Sequence[Message], *, top: int = 20) -> Mapping[str, float] | None:
+    async def first_token(
+        self, messages: Sequence[Message], *, top: int = 20, ended: Ended | None = None
+    ) -> Mapping[str, float] | None:
         key = self._key("first_token", messages)
         if key not in self._kept:
-            self._keep(key, await self._chat.first_token(messages, top=top))
+            self._keep(key, await self._chat.first_token(messages, top=top, ended=ended))
         return cast("Mapping[str, float] | None", self._kept[key])
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()) -> AsyncIterator[str]:
-        return self._chat.stream(messages, max_tokens=max_tokens, stop=stop)
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = (), ended: Ended | None = None
+    ) -> AsyncIterator[str]:
+        return self._chat.stream(messages, max_tokens=max_tokens, stop=stop, ended=ended)
 
     def langchain(self) -> BaseChatModel:
         return self._chat.langchain()
@@ -189,7 +193,8 @@ async def run(arguments: argparse.Namespace) -> int:
     """Ingest, ask, report."""
     rows = [row for row in load(QUESTIONS) if arguments.kind in (None, row["kind"])]
     with tempfile.TemporaryDirectory(prefix="intramuros-answering-") as work:
-        settings = Settings.load(home=arguments.home or Path(work) / "home", database_url=None)
+        home = arguments.home or Path(work) / "home"
+        settings = Settings.load(home=home, database_url=None, answer_cache=False)
         async with Runtime.open(settings) as runtime:
             tenant = await _tenant(runtime)
             where = await ingest(runtime, tenant.id, [row["document"] for row in rows if row["kind"] == "hard"])

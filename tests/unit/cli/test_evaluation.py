@@ -19,8 +19,9 @@ def test_scores_of_known_ranks() -> None:
 
 def test_rank_counts_documents_not_chunks() -> None:
     hits = [hit(1, "a/x.md"), hit(2, "a/x.md"), hit(3, "a/y.md"), hit(4, "a/x.md"), hit(5, "a/z.md")]
-    assert evaluation.rank(hits, "z.md") == 3
-    assert evaluation.rank(hits, "absent.md") is None
+    assert evaluation.rank(hits, ["z.md"]) == 3
+    assert evaluation.rank(hits, ["absent.md"]) is None
+    assert evaluation.rank(hits, ["absent.md", "z.md"]) == 3
 
 
 def test_the_end_of_a_path_is_whole_components() -> None:
@@ -30,19 +31,32 @@ def test_the_end_of_a_path_is_whole_components() -> None:
 
 
 def test_unknown_documents_are_named() -> None:
-    known, stray = Question("q", "b.md"), Question("r", "c.md")
+    known, stray = Question("q", ("b.md",)), Question("r", ("c.md",))
     assert evaluation.unknown(["a/b.md"], [known, stray]) == [stray]
 
 
 def test_load_skips_blank_lines(tmp_path: Path) -> None:
     file = tmp_path / "q.jsonl"
     file.write_text('{"question": "那住宿费呢？", "document": "a.md"}\n\n', encoding="utf-8")
-    assert evaluation.load(file) == [Question("那住宿费呢？", "a.md")]
+    assert evaluation.load(file) == [Question("那住宿费呢？", ("a.md",))]
+
+
+def test_several_documents_may_answer(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text('{"question": "q", "document": ["a.md", "b.md"]}\n', encoding="utf-8")
+    assert evaluation.load(file) == [Question("q", ("a.md", "b.md"))]
 
 
 @pytest.mark.parametrize(
     "row",
-    ["not json", "[1]", '{"question": "q"}', '{"question": "", "document": "a"}', '{"question": "q", "document": 1}'],
+    [
+        "not json",
+        "[1]",
+        '{"question": "q"}',
+        '{"question": "", "document": "a"}',
+        '{"question": "q", "document": 1}',
+        '{"question": "q", "document": []}',
+    ],
 )
 def test_a_bad_row_is_named_by_its_line(tmp_path: Path, row: str) -> None:
     file = tmp_path / "q.jsonl"
@@ -61,7 +75,7 @@ def test_an_unusable_file_is_named(tmp_path: Path, content: bytes | None) -> Non
 
 
 def test_report_names_what_the_fused_search_missed() -> None:
-    asked = (Question("a", "a.md"), Question("b", "b.md"), Question("c", "c.md"))
+    asked = (Question("a", ("a.md",)), Question("b", ("b.md",)), Question("c", ("c.md",)))
     ranks: dict[Any, tuple[int | None, ...]] = {"vector": (1, 1, 1), "bm25": (1, None, 2), "hybrid": (1, None, 11)}
     report = evaluation.Report(asked, ranks, "fake", 2.0)
     assert [missed["question"] for missed in report.as_json()["missed"]] == ["b", "c"]
