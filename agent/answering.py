@@ -5,26 +5,29 @@ example of prose and of a table. The probability that the reply begins as a refu
 one comes one sentence, out of the same prompt, so that the passage is read once. The citation is that passage by
 construction. Where a server gives no probabilities, the reply itself says whether it refuses.
 
-*Several passages* (capable models): one answer with the model's own marks, each sentence matched to what it names.
+*Several passages* (capable models): one answer with the model's own marks, each sentence verified against all evidence.
 
-In both, a sentence that the check does not pass is dropped, and with none left there is no answer.
+In both, a sentence that nothing supports is dropped, or marked by setting, and with none left there is no answer.
 """
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from agent import prompts
 from agent.checking import check, on_the_subject, passage_text, sounds_refused, speaks_of
-from agent.citations import Evidence, mark, marks, without_marks
+from agent.citations import Evidence, delimited, without_marks
+from agent.fitting import within
+from agent.links import without_links
 from agent.metered import MeteredChat
 from agent.passages import shown
+from agent.prompting import Prompt
 from agent.text import estimate_tokens, plain, sentences, terms
 from agent.tiers import contradicts
+from agent.verification import Verifier
 from core.records import Hit, Language
 from core.text import language_of
-from inference.interfaces import Message
 
 # --- thresholds -----------------------------------------------------------------------------------------------------
 # Probabilities that the reply begins as a refusal. Fitted with `python -m tests.evals.answering` on the 50 calibration
@@ -65,17 +68,32 @@ _ENDS: Final = (".", "!", "?", "。", "！", "？", "”", '"', ")", "）")
 
 @dataclass(frozen=True, slots=True)
 class Supported:
-    """A sentence that passed the check, and the handles of the passages that support it."""
+    """A sentence and the handles of the passages that support it; none: `fault` says why it is not supported."""
 
     text: str
     handles: tuple[str, ...]
+    fault: str | None = None
 
 
 class Answering:
     """The answering step of one run over one question; grades are kept, so that no passage is read twice."""
 
-    def __init__(self, chat: MeteredChat, evidence: Evidence, language: Language, budget: int) -> None:
+    def __init__(
+        self,
+        chat: MeteredChat,
+        evidence: Evidence,
+        language: Language,
+        budget: int,
+        grader: MeteredChat | None = None,
+        verifier: Verifier | None = None,
+        unsupported: Literal["remove", "mark"] = "remove",
+    ) -> None:
+        """`grader`: what grades passages, where it is not the chat model itself. `unsupported`: what becomes of a
+        sentence over several passages that none of them supports."""
         self._chat = chat
+        self._grader = grader or chat
+        self._verifier = verifier or Verifier(evidence)
+        self._marks_unsupported = unsupported == "mark"
         self._evidence = evidence
         self._language = language
         self._budget = budget
@@ -85,36 +103,59 @@ class Answering:
         """Whether these passages state an answer, as far as the model can say without writing one."""
         if not handles:
             return False
-        if self._chat.traits.capable:
+        if self._grader.traits.capable:
             return await self._several_grade(question, handles) <= GATE_SEVERAL
         async for _ in self._surest(question, handles):
             return True
         return False
 
-    async def answer(self, question: str, handles: Sequence[str]) -> AsyncIterator[Supported]:
-        """The sentences of the answer as they pass the check; none: nothing supports an answer."""
-        form = self._several if self._chat.traits.capable else self._alone
+    async def answer(
+        self, question: str, handles: Sequence[str], *, thorough: bool = False
+    ) -> AsyncIterator[Supported]:
+        """The sentences of the answer as they pass the check; none: nothing supports an answer. `thorough`: one passage
+        that answers is not enough, the others are told as well."""
+        many = thorough or _COMPOUND.search(question) is not None
+        form = self._several(question, handles) if self._chat.traits.capable else self._alone(question, handles, many)
         said: set[str] = set()
-        async for sentence in form(question, handles):
-            if sentence.text not in said:
-                said.add(sentence.text)
-                yield sentence
+        # What nothing supports is only told beside what something does: it waits for that.
+        waiting: list[Supported] = []
+        supported = False
+        async for sentence in form:
+            if sentence.text in said or not self._tells(sentence):
+                continue
+            said.add(sentence.text)
+            waiting.append(sentence)
+            supported = supported or bool(sentence.handles)
+            while supported and waiting:
+                yield waiting.pop(0)
 
-    def _shown(self, question: str, handles: Sequence[str]) -> list[str]:
-        each = (self._budget - estimate_tokens(question) - _OVERHEAD) // max(len(handles), 1)
+    def _tells(self, sentence: Supported) -> bool:
+        marked = self._marks_unsupported and sentence.fault not in ("empty", "refusal", "language")
+        return bool(sentence.handles) or marked
+
+    def _made(self, make: Callable[[int], Prompt], reply: int) -> Prompt:
+        """A prompt with as much evidence as the budget and the models' contexts let."""
+        context = min(self._chat.traits.context_tokens, self._grader.traits.context_tokens)
+        return within(make, self._budget, context - reply)
+
+    def _shown(self, question: str, handles: Sequence[str], budget: int) -> list[str]:
+        each = (budget - estimate_tokens(question) - _OVERHEAD) // max(len(handles), 1)
         return [shown(hit, question, each) for hit in self._evidence.hits(handles)]
 
     # --- one passage alone ------------------------------------------------------------------------------------------
 
-    def _alone_prompt(self, question: str, handle: str) -> list[Message]:
-        return prompts.alone(self._language, question, self._shown(question, [handle])[0])
+    def _alone_prompt(self, question: str, handle: str) -> Prompt:
+        def make(budget: int) -> Prompt:
+            return prompts.alone(self._language, question, self._shown(question, [handle], budget)[0])
+
+        return self._made(make, _SENTENCE_TOKENS)
 
     async def grade(self, question: str, handle: str) -> float:
         """Probability that one passage does not state the answer; 0 where the server gives no probabilities."""
         if handle not in self.grades:
             tokens = None
-            if self._chat.traits.logprobs:
-                tokens = await self._chat.first_token(self._alone_prompt(question, handle))
+            if self._grader.traits.logprobs:
+                tokens = await self._grader.first_token(self._alone_prompt(question, handle))
             self.grades[handle] = starting_with(tokens or {}, prompts.REFUSING[self._language])
         return self.grades[handle]
 
@@ -130,9 +171,9 @@ class Answering:
         for _, handle in sorted(fair):
             yield handle
 
-    async def _alone(self, question: str, handles: Sequence[str]) -> AsyncIterator[Supported]:
-        """One sentence from the surest passage; more only where the question asks for more than one thing and a
-        passage speaks of one that no sentence so far has."""
+    async def _alone(self, question: str, handles: Sequence[str], many: bool) -> AsyncIterator[Supported]:
+        """One sentence from the surest passage; more only where many are wanted and a passage speaks of something that
+        was asked for and that no sentence so far speaks of."""
         told: list[str] = []
         async for handle in self._surest(question, handles):
             if told and not self._adds(question, handle, told):
@@ -141,7 +182,7 @@ class Answering:
             if sentence is not None:
                 told.append(sentence)
                 yield Supported(sentence, (handle,))
-            if len(told) >= (MOST_SENTENCES if _COMPOUND.search(question) else 1):
+            if len(told) >= (MOST_SENTENCES if many else 1):
                 return
 
     def _adds(self, question: str, handle: str, told: Sequence[str]) -> bool:
@@ -158,36 +199,44 @@ class Answering:
         stated = [clause for piece in pieces if (clause := without_refusal(piece))]
         if not stated or (without_refusal(pieces[0]) is None and not _COMPOUND.search(question)):
             return None
-        sentence = finished(without_marks(stated[0]), self._language)
-        return sentence if self._stands(sentence, question, hit, self.grades.get(handle, 1.0)) else None
+        sentence = finished(without_links(without_marks(stated[0])), self._language)
+        fault = self._fault(sentence, question, hit, self.grades.get(handle, 1.0))
+        self._verifier.note(sentence, () if fault else (handle,), fault)
+        return None if fault else sentence
 
-    def _stands(self, sentence: str, question: str, hit: Hit, refusing: float) -> bool:
-        """Whether a sentence from one passage passes. In the passage's language instead of the asker's it is no answer
-        to them; and where the model was not certain, passage and sentence must speak of what was asked."""
+    def _fault(self, sentence: str, question: str, hit: Hit, refusing: float) -> str | None:
+        """What is wrong with a sentence from one passage. In the passage's language instead of the asker's it is no
+        answer to them; and where the model was not certain, passage and sentence must speak of what was asked."""
         text = passage_text(hit)
-        if language_of(sentence) != self._language or not check(sentence, text, question, hit.section_text).ok:
-            return False
+        if language_of(sentence) != self._language:
+            return "language"
+        if fault := check(sentence, text, question, hit.section_text).fault:
+            return fault
         if contradicts(sentence, hit.text.splitlines(), question):
-            return False
+            return "row"
         if refusing <= CERTAIN[self._language]:
-            return True
-        return speaks_of(sentence, question) and on_the_subject(sentence, text, question)
+            return None
+        return None if speaks_of(sentence, question) and on_the_subject(sentence, text, question) else "subject"
 
     # --- several passages, the model's own marks --------------------------------------------------------------------
 
-    def _several_prompt(self, question: str, handles: Sequence[str]) -> list[Message]:
+    def _several_prompt(self, question: str, handles: Sequence[str]) -> Prompt:
         best = handles[:SEVERAL_PASSAGES]
-        passages = [(mark(handle), text) for handle, text in zip(best, self._shown(question, best), strict=True)]
-        return prompts.several(self._language, question, passages)
+
+        def make(budget: int) -> Prompt:
+            texts = self._shown(question, best, budget)
+            return prompts.several(self._language, question, list(map(delimited, best, texts)))
+
+        return self._made(make, _SEVERAL_TOKENS)
 
     async def _several_grade(self, question: str, handles: Sequence[str]) -> float:
-        if not self._chat.traits.logprobs:
+        if not self._grader.traits.logprobs:
             return 0.0
-        tokens = await self._chat.first_token(self._several_prompt(question, handles))
+        tokens = await self._grader.first_token(self._several_prompt(question, handles))
         return starting_with(tokens or {}, prompts.REFUSING["en"])
 
     async def _several(self, question: str, handles: Sequence[str]) -> AsyncIterator[Supported]:
-        """Sentences as the model writes them, each once it is whole."""
+        """Sentences as the model writes them, each verified once it is whole, unsupported ones too."""
         best = handles[:SEVERAL_PASSAGES]
         text, done = "", 0
         async for token in self._chat.stream(self._several_prompt(question, handles), max_tokens=_SEVERAL_TOKENS):
@@ -195,33 +244,18 @@ class Answering:
             # The last sentence may still be given a mark: it waits for what comes after it.
             pieces = whole_sentences(plain(text), cut=False)
             for piece in pieces[done:-1]:
-                if (supported := self.match(piece, question, best)) is not None:
-                    yield supported
+                yield await self._verified(piece, question, best)
             done = max(done, len(pieces) - 1)
         for piece in whole_sentences(plain(text), cut=True)[done:]:
-            if (supported := self.match(piece, question, best)) is not None:
-                yield supported
+            yield await self._verified(piece, question, best)
 
-    def match(self, piece: str, question: str, handles: Sequence[str]) -> Supported | None:
-        """A sentence with the passages that its marks name where these support it, else with the one that does best;
-        None when no passage does."""
-        named = [handle for handle in dict.fromkeys(marks(piece)) if self._evidence.get(handle) is not None]
-        sentence = finished(without_marks(piece), self._language)
-        supporting = tuple(handle for handle in named if self._share(sentence, question, [handle]) is not None)
-        if supporting:
-            return Supported(sentence, supporting)
-        if len(named) > 1 and self._share(sentence, question, named) is not None:
-            return Supported(sentence, tuple(named))
-        shares = [(self._share(sentence, question, [handle]), handle) for handle in handles]
-        scored = [(share, handle) for share, handle in shares if share is not None]
-        return Supported(sentence, (max(scored, key=lambda pair: pair[0])[1],)) if scored else None
-
-    def _share(self, sentence: str, question: str, handles: Sequence[str]) -> float | None:
-        """Share of the sentence's words that the passages hold together, None when the check fails."""
-        hits = self._evidence.hits(handles)
-        text, around = "\n".join(map(passage_text, hits)), "\n".join(hit.section_text for hit in hits)
-        verdict = check(sentence, text, question, around)
-        return verdict.share if verdict.ok else None
+    async def _verified(self, piece: str, question: str, shown: Sequence[str]) -> Supported:
+        found = await self._verifier.verify(piece, question, shown)
+        sentence = finished(found.text, self._language)
+        # In another language than the asker's it is no answer to them.
+        if language_of(sentence) != self._language:
+            return Supported(sentence, (), "language")
+        return Supported(sentence, found.handles, found.fault)
 
 
 def starting_with(tokens: Mapping[str, float], beginnings: Sequence[str]) -> float:

@@ -6,26 +6,35 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import Any, Literal, cast
 from uuid import UUID
 
 import psycopg
+from langchain_core.messages import AnyMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from agent import memory
+from agent.approving import waiting
+from agent.cancelling import cancellable
 from agent.graph import GRAPH_STEPS, build
+from agent.keeping import kept, steps
 from agent.metered import MeteredChat
+from agent.peer import SearchPeer
+from agent.recall import open_recall
+from agent.recalling import keep
 from agent.retrieval import Retrieval
-from agent.routing import Mode
+from agent.routing import clean_question
 from agent.run import Retriever, Run
 from agent.state import State
 from agent.words import say
 from core.errors import IntramurosError, StorageError
-from core.records import Answer, Answered, Event, Failed, Filters, Outcome, Principal, Refused
+from core.records import Answer, Answered, Event, Failed, Filters, Mode, Outcome, Principal, Refused, Token
 from core.settings import Settings
 from core.text import language_of
 from inference.select import Models
 from policy.egress import Policy
-from storage import answering, checkpoints, sessions
+from storage import answering, approvals, checkpoints, runs, sessions, threads
 from storage.database import Database
 
 logger = logging.getLogger(__name__)
@@ -39,10 +48,11 @@ class Agent:
 
     def __init__(self, db: Database, models: Models, policy: Policy, settings: Settings) -> None:
         self._db = db
-        self._chat = models.chat
+        self._models = models
         self._retrieval = Retrieval(db, models.embedder, models.reranker)
         self._policy = policy
         self._settings = settings
+        self._peer = SearchPeer(settings, policy) if settings.search_peer_url else None
 
     async def ask(
         self,
@@ -53,12 +63,14 @@ class Agent:
         collections: Sequence[str] | None = None,
         mode: Mode = "auto",
         as_of: date | None = None,
+        history: Sequence[AnyMessage] = (),
     ) -> AsyncGenerator[Event, None]:
         """Answer one question from what is in force on a day (today); the last event is Answered, Refused or Failed.
 
-        With a session, what was said before is understood and the turn is stored. Closing the iterator stops the
-        model and stores nothing. Errors never leave as exceptions: they are the Failed event, its code that of the
-        error (`session_busy`, `not_found`, `invalid_request`, `model_unavailable` ...).
+        With a session, what was said before is understood and the turn is stored; without one, `history` (whole
+        exchanges, see `memory.remember`) is what was said before. Closing the iterator stops the model and stores no
+        turn; so does `storage.runs.cancel`, from any process. Errors never leave as exceptions: they are the Failed
+        event, its code that of the error (`session_busy`, `not_found`, `cancelled`, `model_unavailable` ...).
         """
         started = time.perf_counter()
         language = language_of(question)
@@ -68,13 +80,23 @@ class Agent:
                 if session_id is not None:
                     await sessions.get(self._db, principal, session_id)
                     await stack.enter_async_context(sessions.running(self._db, principal, session_id))
+                    history = await self._history(principal, session_id)
                 filters = Filters(None if collections is None else tuple(collections), as_of=as_of)
                 retriever = Retriever(self._db, self._retrieval, principal, filters)
-                run = self._run(question, mode, retriever)
-                events = self._events(principal, run, session_id)
+                run = self._run(clean_question(question), mode, retriever)
+                run.recall = open_recall(self._db, principal, filters, self._models, self._policy, self._settings)
+                run.approvals = await approvals.asking(self._db, principal)
+                remembers = session_id is not None or bool(run.approvals)
+                begun = kept(self._db, principal, session_id, run, checkpointed=remembers)
+                run_id = await stack.enter_async_context(begun)
+                asked = partial(runs.cancelling, self._db, principal, run_id)
+                await stack.enter_async_context(cancellable(asked))
+                saver = await self._saver(principal) if remembers else None
+                events = self._events(run, saver, threads.thread_id(principal, run_id), history)
                 async for event in await stack.enter_async_context(aclosing(events)):
                     yield event
-                answer = await self._stored(principal, session_id, run, started)
+                await keep(run)
+                answer = await self._stored(principal, session_id, run_id, run, started)
             yield Refused(answer) if answer.outcome is Outcome.REFUSED else Answered(answer)
         except IntramurosError as error:
             logger.warning("ask failed", extra={"code": error.code})
@@ -84,50 +106,67 @@ class Agent:
             yield Failed(IntramurosError.code, say("failed", language))
 
     def _run(self, question: str, mode: Mode, retriever: Retriever) -> Run:
+        settings, models = self._settings, self._models
+        chat = MeteredChat(models.chat, settings.ask_timeout, budget=settings.token_budget, fallback=models.fallback)
         return Run(
             question=question,
             mode=mode,
             language=language_of(question),
-            settings=self._settings,
+            settings=settings,
             policy=self._policy,
-            chat=MeteredChat(self._chat, self._settings.ask_timeout),
+            chat=chat,
             retriever=retriever,
+            grader=chat.beside(models.grader),
+            peer=self._peer,
         )
 
-    async def _events(self, principal: Principal, run: Run, session_id: UUID | None) -> AsyncGenerator[Event, None]:
-        """The graph's events, with the session's memory where it works and without it where it does not."""
-        thread = sessions.thread_id(principal, session_id) if session_id is not None else ""
-        saver = await self._saver(principal, thread, run) if session_id is not None else None
+    async def _history(self, principal: Principal, session_id: UUID) -> list[AnyMessage]:
+        most = self._settings.max_history // 2
+        return memory.of_turns(await sessions.latest(self._db, principal, session_id, most))
+
+    async def _events(
+        self, run: Run, saver: BaseCheckpointSaver[Any] | None, thread: str, history: Sequence[AnyMessage]
+    ) -> AsyncGenerator[Event, None]:
+        """The graph's events. What may have to be approved is held back until it is known that it need not be."""
+        held: list[Event] = []
         try:
-            async with aclosing(stream(run, saver, thread)) as events:
+            async with aclosing(stream(run, saver, thread, history)) as events:
                 async for event in events:
-                    yield event
-            if saver is not None and session_id is not None:
-                await checkpoints.prune(self._db, principal, session_id)
+                    if isinstance(event, Token) and run.approvals & run.evidence.collections:
+                        held.append(event)
+                    else:
+                        yield event
         except _MEMORY_FAULTS as error:
-            # The graph writes its memory when it ends: an answer that is there is given all the same.
+            # The graph writes its state when it ends: an answer that is there is given all the same.
             if run.answer is None:
                 raise
-            logger.warning("memory not kept", extra={"error": type(error).__name__})
-            run.notices.append("no_memory")
+            logger.warning("checkpoint not written", extra={"error": type(error).__name__})
+        if not run.awaiting:
+            for event in held:
+                yield event
 
-    async def _saver(self, principal: Principal, thread: str, run: Run) -> BaseCheckpointSaver[Any] | None:
-        """The checkpointer, read once to know that it works; None where it does not."""
+    async def _saver(self, principal: Principal) -> BaseCheckpointSaver[Any] | None:
+        """The checkpointer, tried once to know that it works; None where it does not: answers do without."""
         try:
             saver = checkpoints.open_saver(self._db, principal)
-            await saver.aget_tuple({"configurable": {"thread_id": thread}})
+            await saver.aget_tuple({"configurable": {"thread_id": ""}})
         except _MEMORY_FAULTS as error:
-            logger.warning("memory unavailable", extra={"error": type(error).__name__})
-            run.notices.append("no_memory")
+            logger.warning("no checkpoints", extra={"error": type(error).__name__})
             return None
         return saver
 
-    async def _stored(self, principal: Principal, session_id: UUID | None, run: Run, started: float) -> Answer:
+    async def _stored(
+        self, principal: Principal, session_id: UUID | None, run_id: UUID, run: Run, started: float
+    ) -> Answer:
+        """The answer as the asker is shown it, stored with its trace; one that waits has a session to wait in."""
         answer = self._finished(run, started)
-        if session_id is None:
-            return answer
-        turn = await sessions.add_turn(self._db, principal, session_id, answer)
-        return replace(answer, session_id=session_id, turn_id=turn.id)
+        shown, pending = answer, None
+        if run.awaiting:
+            shown, pending = waiting(answer, run.awaiting), (answer, run.awaiting)
+            if session_id is None:
+                session_id = (await sessions.create(self._db, principal, "")).id
+        turn = await runs.answered(self._db, principal, run_id, session_id, shown, steps(run), pending=pending)
+        return shown if turn is None else replace(shown, session_id=turn.session_id, turn_id=turn.id)
 
     def _finished(self, run: Run, started: float) -> Answer:
         if run.answer is None:
@@ -146,12 +185,14 @@ class Agent:
         return answer
 
 
-async def stream(run: Run, saver: BaseCheckpointSaver[Any] | None, thread: str) -> AsyncGenerator[Event, None]:
-    """Run the graph; closing this stops the model that is at work."""
+async def stream(
+    run: Run, saver: BaseCheckpointSaver[Any] | None, thread: str, history: Sequence[AnyMessage] = ()
+) -> AsyncGenerator[Event, None]:
+    """Run the graph after these messages; closing this stops the model that is at work."""
     graph = build(saver)
-    # One checkpoint for a turn, when it ends.
+    # One checkpoint for a run, when it ends or stops to be approved.
     durability: Literal["exit"] | None = "exit" if saver is not None else None
-    state: State = {"question": run.question}
+    state: State = {"question": run.question, "messages": list(history)}
     config: Any = {"recursion_limit": GRAPH_STEPS, "configurable": {"thread_id": thread}}
     stream = graph.astream(state, config, context=run, stream_mode="custom", durability=durability)
     async with aclosing(cast("Any", stream)) as events:

@@ -1,10 +1,14 @@
 """The check of each sentence: nothing is said that its passage does not say."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from agent.text import Quantity, mentions_unit, names, quantities, terms
+from agent.amounts import Date, Quantity, dates, facts, mentions_unit, quantities
+from agent.binding import CELL, clauses, content, holds, row_differs, subject_differs
+from agent.claims import bound_differs, denies, negation_differs, periods
+from agent.names import names
+from agent.text import covered, overlap, sentences, terms
 from core.records import Hit, Language
 from core.text import fold, language_of
 
@@ -18,7 +22,13 @@ LONG_QUESTION: Final = 4
 # asker's subject onto another rule.
 LEAST_BORROWED: Final = 0.6
 
-Fault = Literal["empty", "refusal", "number", "unit", "name", "words"]
+# Least that a piece of a passage must share with a sentence to be held against it.
+LEAST_SHARED: Final = 2
+
+# Units of what a language counts by naming it.
+_COUNTED: Final = frozenset(("person", "time"))
+
+Fault = Literal["empty", "refusal", "number", "unit", "date", "name", "row", "bound", "negation", "words"]
 
 _REFUSAL: Final = re.compile(
     r"not (?:specified|mentioned|provided|stated|found|given|included|available in|clear from|defined|addressed)"
@@ -78,19 +88,29 @@ def check(sentence: str, passage: str, question: str, around: str = "") -> Verdi
         return Verdict("empty")
     if sounds_refused(sentence) and not sounds_refused(passage):
         return Verdict("refusal")
-    if fault := _wrong_quantity(sentence, passage, question):
+    fault: Fault | None = _wrong_quantity(sentence, passage, question) or _wrong_date(sentence, passage, question)
+    if fault is not None:
         return Verdict(fault)
     if language_of(sentence) != language_of(passage):
-        return Verdict(None, LEAST_OVERLAP)
+        fault = _wrong_across(sentence, passage)
+        return Verdict(fault) if fault else Verdict(None, LEAST_OVERLAP)
     known = fold("\n".join((passage, around, question)))
     if any(name not in known for name in names(sentence)):
         return Verdict("name")
-    wanted = terms(sentence)
-    if language_of(sentence) == "zh":
-        # Pairs of characters seldom survive a paraphrase: what the asker said counts neither for nor against.
-        wanted -= terms(question)
-    share = len(wanted & terms(passage)) / len(wanted) if wanted else 1.0
+    fault = _wrong_claim(sentence, passage, question)
+    if fault is not None:
+        return Verdict(fault)
+    share = _share(sentence, passage, question)
     return Verdict(None, share) if share >= LEAST_OVERLAP else Verdict("words", share)
+
+
+def _share(sentence: str, passage: str, question: str) -> float:
+    """How much of a sentence's content its passage holds, 0 to 1: words in English, characters in Chinese, where pairs
+    seldom survive a paraphrase and what the asker said counts neither for nor against."""
+    if language_of(sentence) == "en":
+        return overlap(terms(sentence), passage)
+    wanted = frozenset(term for term in content(sentence) - terms(question) if len(term) > 1)
+    return covered(wanted, terms(passage))
 
 
 def _wrong_quantity(sentence: str, passage: str, question: str) -> Literal["number", "unit"] | None:
@@ -104,13 +124,80 @@ def _wrong_quantity(sentence: str, passage: str, question: str) -> Literal["numb
             return "number"
         if said.word and not terms(said.word) <= counted and language_of(sentence) == language_of(passage):
             return "unit"
-        if said.unit and not any(_same_unit(said, quantity, passage) for quantity in same):
+        across = language_of(sentence) != language_of(passage)
+        if said.unit and not any(_same_unit(said, quantity, passage, across) for quantity in same):
             return "unit"
     return None
 
 
-def _same_unit(said: Quantity, stated: Quantity, passage: str) -> bool:
+def _same_unit(said: Quantity, stated: Quantity, passage: str, across: bool) -> bool:
     if stated.unit:
         return stated.unit == said.unit
+    # 40 人 may be "40 members".
+    if across and stated.word and said.unit in _COUNTED:
+        return True
     # A bare number, as in a table's cell: its unit stands elsewhere in the passage, in the header or a heading.
     return mentions_unit(said.unit, passage)
+
+
+def _wrong_date(sentence: str, passage: str, question: str) -> Literal["date"] | None:
+    stated = dates(passage) | dates(question)
+    numbers = {quantity.value for quantity in quantities(passage) | quantities(question)}
+    for said in dates(sentence):
+        if any(said.within(date) for date in stated):
+            continue
+        # A year may stand apart from its day, or as a plain number.
+        rest = replace(said, year=None)
+        years = {date.year for date in stated} | {int(number) for number in numbers if number.isdecimal()}
+        if said.year not in years or not (rest == Date() or any(rest.within(date) for date in stated)):
+            return "date"
+    return None
+
+
+def _wrong_claim(sentence: str, passage: str, question: str) -> Literal["unit", "row", "bound", "negation"] | None:
+    """What is said of the amounts that are right by themselves, in one language."""
+    rows = [line for line in passage.splitlines() if CELL in line]
+    prose = facts("\n".join(line for line in passage.splitlines() if CELL not in line))
+    if not any(holds(fact, prose) for fact in facts(sentence)) and row_differs(sentence, rows):
+        return "row"
+    if not rows and subject_differs(sentence, passage, question):
+        return "row"
+    pieces = nearest(sentence, passage)
+    if pieces and all(_other_period(sentence, piece) for piece in pieces):
+        return "unit"
+    flips = [(bound_differs(sentence, piece), negation_differs(sentence, piece)) for piece in pieces]
+    # "Not more than 5 is allowed" and "more than 5 is forbidden": two that differ make one that agrees.
+    if flips and all(bound != negation for bound, negation in flips):
+        return "bound" if flips[0][0] else "negation"
+    return None
+
+
+def _wrong_across(sentence: str, passage: str) -> Literal["unit", "bound", "negation"] | None:
+    """The same against the pieces that hold the sentence's amounts, as far as that can be told across languages."""
+    said = facts(sentence)
+    pieces = [piece for piece in sentences(passage) if any(holds(fact, facts(piece)) for fact in said)]
+    if not pieces:
+        return None
+    if all(_other_period(sentence, piece) for piece in pieces):
+        return "unit"
+    if all(bound_differs(sentence, piece) for piece in pieces):
+        return "bound"
+    # What is denied may stand in another clause than the amount.
+    parts = [
+        clause for piece in pieces for clause in clauses(piece) if any(holds(fact, facts(clause)) for fact in said)
+    ]
+    return "negation" if all(denies(sentence) != denies(piece) for piece in (*pieces, *parts)) else None
+
+
+def _other_period(sentence: str, piece: str) -> bool:
+    stated = periods(piece)
+    return bool(stated) and any(not mentions_unit(unit, piece) for unit in periods(sentence) - stated)
+
+
+def nearest(sentence: str, passage: str) -> list[str]:
+    """The sentences or rows of a passage that hold most of what a sentence says, all of them where several do."""
+    wanted, amounts = content(sentence), facts(sentence)
+    found = [(2 * len(amounts & facts(piece)) + len(wanted & content(piece)), piece) for piece in sentences(passage)]
+    least = LEAST_SHARED if len(wanted) > LEAST_SHARED else 1
+    most = max((score for score, _ in found), default=0)
+    return [piece for score, piece in found if score == most >= least]

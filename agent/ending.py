@@ -1,6 +1,7 @@
 """The ends of the graph: an answer with its citations, or a refusal that says what came nearest and what is missing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -8,12 +9,15 @@ from agent import memory
 from agent.checking import passage_text
 from agent.run import Run
 from agent.state import Change, Context, State
+from agent.sufficiency import parts, uncovered
 from agent.text import terms
 from agent.words import say
-from core.records import Answer, Hit, Outcome
+from core.records import Answer, Hit, Outcome, Sufficiency
 
 _NEAREST: Final = 3
 _MISSING_WORDS: Final = 3
+# What a model called missing counts as said when this share of its content words is.
+_SPOKEN_OF: Final = 0.8
 
 
 async def cite(state: State, runtime: Context) -> Change:
@@ -22,22 +26,31 @@ async def cite(state: State, runtime: Context) -> Change:
 
 
 async def done(state: State, runtime: Context) -> Change:
-    """End with the answer, marked incomplete where a limit cut it short."""
+    """End with the answer, marked incomplete where a limit cut it short, with a caveat where something is missing."""
     run = runtime.context
     text = ("" if run.language == "zh" else " ").join(run.sentences)
     outcome = Outcome.CONVERSED if state["talk"] else Outcome.INCOMPLETE if run.limit else Outcome.ANSWERED
-    notice = say(run.limit, run.language) if run.limit else None
-    run.answer = finished(state, run, outcome, text, notice)
+    notice = say(run.limit, run.language) if run.limit else untold(run)
+    answer = finished(state, run, outcome, text, notice)
+    lacking = () if state["talk"] else left_open(state["standalone"], run)
+    if lacking or run.limit:
+        cited = {citation.document_id for citation in answer.citations}
+        hits = [hit for hit in found(run) if hit.document_id in cited]
+        answer = await short_of(answer, run, "caveat", lacking, hits)
+    run.answer = answer
+    note(run)
     return {"messages": memory.remember(state["question"], text, state["standalone"])}
 
 
 async def refuse(state: State, runtime: Context) -> Change:
     """End with the fixed refusal, what came nearest, and what is missing from it."""
-    run = runtime.context
-    found = any(run.evidence.batches)
-    text = say("refusal" if found else "no_documents", run.language)
-    notice = say(run.limit, run.language) if run.limit else missing(state["standalone"], run)
-    run.answer = finished(state, run, Outcome.REFUSED, text, notice)
+    run, question = runtime.context, state["standalone"]
+    concerned = state["path"] != "unrelated"
+    text = say("refusal" if concerned and any(run.evidence.batches) else "no_documents", run.language)
+    notice = say(run.limit, run.language) if run.limit else missing(question, run)
+    answer = finished(state, run, Outcome.REFUSED, text, notice)
+    run.answer = await short_of(answer, run, "cannot", run.missing or parts(question), answer.nearest)
+    note(run)
     return {"messages": memory.remember(state["question"], text, state["standalone"])}
 
 
@@ -58,6 +71,54 @@ def finished(state: State, run: Run, outcome: Outcome, text: str, notice: str | 
     )
 
 
+async def short_of(
+    answer: Answer, run: Run, verdict: Sufficiency, lacking: Sequence[str], hits: Sequence[Hit]
+) -> Answer:
+    """The answer with what it lacks, what was searched for it, and whom to ask."""
+    return replace(
+        answer,
+        verdict=verdict,
+        missing=tuple(lacking),
+        searched=tuple(dict.fromkeys(run.searched)),
+        contacts=await run.retriever.contacts(hits),
+    )
+
+
+def left_open(question: str, run: Run) -> tuple[str, ...]:
+    """What was asked for and no sentence of the answer, nor the words and headings it is cited from, speaks of."""
+    cited = [" ".join((one.title, *one.heading_path, one.quote)) for one in run.numbering.citations]
+    said = [*run.sentences, *cited]
+    held = terms("\n".join(said))
+    asked = [part for part in run.missing if len(terms(part) & held) < _SPOKEN_OF * len(terms(part))]
+    # What a model has judged is not judged once more by words.
+    return tuple(dict.fromkeys([*asked, *([] if run.judged else uncovered(question, said))]))
+
+
+def note(run: Run) -> None:
+    """Put how the run ended into its trace."""
+    if run.answer is not None:
+        answer = run.answer
+        run.trace.note(
+            "answer",
+            outcome=answer.outcome.value,
+            verdict=answer.verdict,
+            missing=list(answer.missing),
+            citations=[citation.chunk_id for citation in answer.citations],
+            limit=run.limit,
+        )
+
+
+def untold(run: Run) -> str | None:
+    """The notice that names the sections of a brief which nothing was found for; None where there are none."""
+    headings = [section.heading for section in run.sections if section.question in run.missing]
+    return say("missing_sections", run.language, headings=", ".join(headings)) if headings else None
+
+
+def found(run: Run) -> list[Hit]:
+    """All hits of the run's searches, in the order found."""
+    return run.evidence.hits([handle for batch in run.evidence.batches for handle in batch])
+
+
 def nearest(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """What a refusal shows: the best hit of each document, best first."""
     best: dict[UUID, Hit] = {}
@@ -71,7 +132,7 @@ def missing(question: str, run: Run) -> str | None:
 
     Latin words only: pairs of Chinese characters are not words.
     """
-    hits = run.evidence.hits([handle for batch in run.evidence.batches for handle in batch])
+    hits = found(run)
     if not hits or run.language == "zh":
         return None
     held = terms("\n".join(map(passage_text, hits)))

@@ -1,18 +1,19 @@
 """The tool loop: a model with tools searches further, seeded with the first search, within its limits."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelCallLimitMiddleware, ToolCallLimitMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
 from agent import memory, prompts
-from agent.run import Run
-from agent.state import Change, Context, State, status, within_time
-from agent.steering import Steering, trim_history
-from agent.tools import SHOWN_HITS, make_tools, result_of
-from core.settings import Settings
+from agent.fitting import compacted
+from agent.run import Limits, Run
+from agent.steering import Steering
+from agent.tools import SHOWN_HITS, told
 from policy.tools import allowed_tools
 
 # The share of the prompt budget that the session's history may take.
@@ -29,47 +30,49 @@ def recursion_limit(model_calls: int, tool_calls: int) -> int:
     return 4 * model_calls + tool_calls + _SPARE_STEPS
 
 
-@within_time
-async def explore(state: State, runtime: Context) -> Change:
-    """Let the model search further with its tools, within its limits, from the first search on."""
-    run = runtime.context
-    tools = allowed_tools(run.policy, make_tools(run))
-    steering = Steering(run, tools)
-    settings = run.settings
+async def explore(
+    run: Run, question: str, query: str, tools: Sequence[BaseTool], history: Sequence[AnyMessage] = ()
+) -> bool:
+    """Let the model search further for a question with these tools, from the first search on; whether it wanted more
+    than its limits allow. What it finds is the run's evidence."""
+    offered = allowed_tools(run.policy, tools)
+    steering = Steering(run, offered)
     loop: CompiledStateGraph[Any, Any, Any, Any] = create_agent(
         run.chat.model.langchain(),
-        tools,
-        system_prompt=prompts.agent_system([tool.name for tool in tools]),
-        middleware=_middleware(settings, steering),
+        offered,
+        system_prompt=prompts.agent_system([tool.name for tool in offered]),
+        middleware=_middleware(run.limits, steering),
+        # Its messages are of no use to a later turn, and several loops may run at once.
+        checkpointer=False,
     )
-    status(runtime, "searching", "status_exploring")
-    limit = recursion_limit(settings.max_model_calls, settings.max_tool_calls)
+    limit = recursion_limit(run.limits.model_calls, run.limits.tool_calls)
+    messages = await _seeded(run, question, query, history, steering)
     with run.timed("agent"):
-        work = loop.ainvoke({"messages": seeded(state, run, steering)}, {"recursion_limit": limit})
-        await run.chat.within(work, _LOOP_SHARE)
-    if steering.limited:
-        run.limit = "out_of_calls"
-    return {}
+        await run.chat.within(loop.ainvoke({"messages": messages}, {"recursion_limit": limit}), _LOOP_SHARE)
+    return steering.limited
 
 
-def _middleware(settings: Settings, steering: Steering) -> list[Any]:
+def _middleware(limits: Limits, steering: Steering) -> list[Any]:
     return [
-        ModelCallLimitMiddleware(run_limit=settings.max_model_calls, exit_behavior="end"),
-        ToolCallLimitMiddleware(run_limit=settings.max_tool_calls, exit_behavior="end"),
+        ModelCallLimitMiddleware(run_limit=limits.model_calls, exit_behavior="end"),
+        ToolCallLimitMiddleware(run_limit=limits.tool_calls, exit_behavior="end"),
         steering,
     ]
 
 
-def seeded(state: State, run: Run, steering: Steering) -> list[AnyMessage]:
+async def _seeded(
+    run: Run, question: str, query: str, history: Sequence[AnyMessage], steering: Steering
+) -> list[AnyMessage]:
     """The loop's first messages: the session's history, the question, the first search as a call and its result."""
-    history = memory.repaired(state.get("messages", []), run.settings.max_history)
+    earlier = memory.repaired(history, run.settings.max_history)
     room = int(run.settings.prompt_budget * _HISTORY_SHARE)
-    call = ToolCall(name="kb_search", args={"query": state["query"]}, id="first_search", type="tool_call")
+    call = ToolCall(name="kb_search", args={"query": query}, id="first_search", type="tool_call")
     steering.seed(call)
-    found = result_of(run, run.evidence.batches[0][:SHOWN_HITS], state["standalone"]) or "Nothing was found."
-    asked = HumanMessage(content=state["standalone"])
+    found = await told(run, run.evidence.batches[0][:SHOWN_HITS], question)
+    asked = HumanMessage(content=question)
     return [
-        *trim_history([*history, asked], run.settings.max_history, room),
+        *compacted(earlier, room),
+        asked,
         AIMessage(content="", tool_calls=[call]),
         ToolMessage(content=found, tool_call_id="first_search", name="kb_search"),
     ]

@@ -1,4 +1,4 @@
-"""What a session remembers: plain question and answer texts, kept by the checkpointer under the session's thread.
+"""What a session remembers: plain question and answer texts, taken from its turns when a run begins.
 
 A question's standalone form is kept beside its text, so that a follow-up to a follow-up still knows what it is about.
 """
@@ -9,6 +9,8 @@ from itertools import pairwise
 from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from core.records import Outcome, Turn
 
 _STANDALONE: Final = "standalone"
 
@@ -25,6 +27,15 @@ class Exchange:
 def remember(question: str, answer: str, standalone: str) -> list[AnyMessage]:
     """The two messages of a finished turn."""
     return [HumanMessage(content=question, additional_kwargs={_STANDALONE: standalone}), AIMessage(content=answer)]
+
+
+def of_turns(turns: Sequence[Turn]) -> list[AnyMessage]:
+    """The messages of stored turns, oldest first."""
+    kept: list[AnyMessage] = []
+    for turn in turns:
+        standalone = "" if turn.outcome is Outcome.CONVERSED else turn.standalone_question or turn.question
+        kept += remember(turn.question, turn.answer, standalone)
+    return kept
 
 
 def repaired(messages: Sequence[AnyMessage], most: int) -> list[AnyMessage]:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from agent.amounts import is_unit, quantities
 from agent.citations import defuse
-from agent.text import around, estimate_tokens, is_unit, quantities, terms
+from agent.text import around, estimate_tokens, terms
 from agent.tiers import fitting
 from core.records import Hit
 

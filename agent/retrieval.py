@@ -48,6 +48,11 @@ class Retrieval:
         self._reranker = reranker
 
     @property
+    def embedder(self) -> Embedder:
+        """What makes a query's vector."""
+        return self._embedder
+
+    @property
     def embedder_id(self) -> str:
         """Whose vectors are compared."""
         return self._embedder.id

@@ -2,13 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 
 from agent import memory
-from agent.metered import OutOfTime
+from agent.metered import OutOfTime, OutOfTokens
+from agent.routing import Route
 from agent.run import Run
 from agent.words import say
 from core.records import Event, Stage, Status
@@ -21,9 +22,11 @@ class State(TypedDict, total=False):
     question: str
     standalone: str
     talk: str | None
-    path: Literal["quick", "agent"]
+    path: Route
     query: str
     rewrites: int
+    subtopics: list[str]
+    hops: int
     refused: bool
 
 
@@ -45,7 +48,8 @@ Node = Callable[[State, Context], Awaitable[Change]]
 
 
 def within_time(node: Node) -> Node:
-    """A node that asks the model: when the time is up it changes nothing, and the run ends with what it has."""
+    """A node that asks the model: when its time or its tokens are used up it changes nothing, and the run ends with
+    what it has."""
 
     @wraps(node)
     async def wrapped(state: State, runtime: Context) -> Change:
@@ -53,6 +57,8 @@ def within_time(node: Node) -> Node:
             return await node(state, runtime)
         except OutOfTime:
             runtime.context.limit = "out_of_time"
-            return {}
+        except OutOfTokens:
+            runtime.context.limit = "out_of_tokens"
+        return {}
 
     return wrapped

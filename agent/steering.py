@@ -2,75 +2,38 @@
 
 import json
 import logging
-import re
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
-from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from agent import prompts
+from agent.calls import attempted, text_calls
+from agent.fitting import fitted
+from agent.prompting import version_of
 from agent.run import Run
-from agent.text import estimate_tokens, plain
-from core.errors import IntramurosError, ToolDenied
+from agent.text import plain
+from core.errors import InferenceError, IntramurosError, StorageError, ToolDenied
+from inference import tokens
+from inference.chat import REPLY_TOKENS, usage_of
+from inference.interfaces import ChatModel, Ended
 from policy.tools import allowed_tools, check_tool
 
 logger = logging.getLogger(__name__)
 
-# Tokens left free in the context for the system prompt, the tools' schemas and the reply.
-_RESERVE: Final = 900
-_FENCE: Final = re.compile(r"```[a-z_]*\s*(.*?)```", re.DOTALL)
-_TAG: Final = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+_PUT_RIGHT: Final = (
+    "That is no call that can be made. To search, reply with one JSON object only, such as "
+    '{{"name": "{name}", "arguments": {{...}}}}. If nothing is missing, reply DONE.'
+)
 
 
-def text_calls(text: str, offered: Collection[str]) -> list[ToolCall]:
-    """Tool calls that a small model wrote as text: bare or fenced JSON, or in <tool_call> tags, that names an offered
-    tool. Anything else is just text."""
-    cleaned = plain(text)
-    blocks = _TAG.findall(cleaned) or _FENCE.findall(cleaned) or [cleaned]
-    calls: list[ToolCall] = []
-    for block in blocks:
-        for value in _values(block):
-            name, arguments = value.get("name"), value.get("arguments", value.get("parameters", {}))
-            if isinstance(name, str) and name in offered and isinstance(arguments, dict):
-                calls.append(ToolCall(name=name, args=arguments, id=uuid4().hex, type="tool_call"))
-    return calls
-
-
-def _values(block: str) -> list[dict[str, Any]]:
-    # A chat template that doubles its braces teaches the model to write {{...}}.
-    text = block.strip()
-    if text.startswith("{{"):
-        text = re.sub(r"\}\}\s*\Z", "}", text[1:])
-    decoder = json.JSONDecoder()
-    values: list[dict[str, Any]] = []
-    while text.startswith(("{", "[")):
-        try:
-            value, end = decoder.raw_decode(text)
-        except ValueError:
-            break
-        values += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
-        text = text[end:].lstrip(" \n,;")
-    return values
-
-
-def trim_history(messages: Sequence[AnyMessage], most: int, tokens: int) -> list[AnyMessage]:
-    """The last messages that fit both limits, whole exchanges only: it never starts with a tool's result, and the
-    question being answered with all that follows it always stays."""
-    asked = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
-    kept = list(messages[asked:])
-    room = tokens - sum(estimate_tokens(message.text) for message in kept)
-    for message in reversed(messages[:asked]):
-        room -= estimate_tokens(message.text)
-        if room < 0 or len(kept) >= most:
-            break
-        kept.insert(0, message)
-    while kept and isinstance(kept[0], (ToolMessage, AIMessage)) and len(kept) > len(messages) - asked:
-        kept.pop(0)
-    return kept
+class RefusalUnnoted(StorageError):
+    """A tool was refused and the audit log could not be written."""
 
 
 class Steering(AgentMiddleware[Any, Any, Any]):
@@ -92,23 +55,42 @@ class Steering(AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        """One model call: allowed tools only, history trimmed, the reply's calls read and judged."""
-        settings = self._run.settings
-        tokens = self._run.chat.traits.context_tokens - _RESERVE
+        """One model call: allowed tools only, within the context, the reply's calls read and judged. A call that cannot
+        be read is asked for once more; a model that still makes none ends the loop with what was found."""
         allowed = [tool for tool in request.tools if isinstance(tool, BaseTool) and tool.name in self._offered]
-        trimmed = request.override(
-            tools=list(allowed_tools(self._run.policy, allowed)),
-            messages=trim_history(request.messages, settings.max_history, tokens),
-        )
-        self._run.chat.begin_call()
-        self._model_calls += 1
-        response = await self._run.chat.within(handler(trimmed))
-        reply = response.result[-1]
-        if not isinstance(reply, AIMessage):
-            return response
-        calls = self._fresh(reply.tool_calls or text_calls(reply.text, self._offered))
+        tools = allowed_tools(self._run.policy, allowed)
+        reply, calls = await self._asked(request.override(tools=list(tools)), tools, handler)
+        if not calls and attempted(reply.text, self._offered) and not self._exhausted():
+            self._run.trace.note("tool", name="", fault="unreadable_call")
+            again = HumanMessage(content=_PUT_RIGHT.format(name=min(self._offered, default="")))
+            repeated = request.override(tools=list(tools), messages=[*request.messages, reply, again])
+            reply, calls = await self._asked(repeated, tools, handler)
+        calls = self._fresh(calls)
         self.limited = bool(calls) and self._exhausted()
         return ModelResponse(result=[AIMessage(content="" if calls else plain(reply.text), tool_calls=calls)])
+
+    async def _asked(
+        self,
+        request: ModelRequest[Any],
+        tools: Sequence[BaseTool],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> tuple[AIMessage, list[ToolCall]]:
+        """The model's reply to a request made to fit, and the calls in it."""
+        definitions = [convert_to_openai_tool(tool) for tool in tools]
+        system = [request.system_message] if request.system_message is not None else []
+
+        async def call(model: ChatModel, ended: Ended) -> AIMessage:
+            room = model.traits.context_tokens - REPLY_TOKENS - tokens.of_prompt(system, definitions)
+            fitting = request.override(model=model.langchain(), messages=fitted(request.messages, room))
+            reply = (await handler(fitting)).result[-1]
+            if not isinstance(reply, AIMessage):
+                raise InferenceError
+            ended(usage_of(reply))
+            return reply
+
+        self._model_calls += 1
+        reply = await self._run.chat.ask("agent", version_of(prompts.AGENT_SYSTEM), call)
+        return reply, list(reply.tool_calls) or text_calls(reply.text, self._offered)
 
     def _fresh(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         # A repeated call means that the model has nothing further in mind: without a call the loop ends.
@@ -117,8 +99,8 @@ class Steering(AgentMiddleware[Any, Any, Any]):
         return fresh
 
     def _exhausted(self) -> bool:
-        settings = self._run.settings
-        return self._model_calls >= settings.max_model_calls or len(self._made) - 1 > settings.max_tool_calls
+        limits = self._run.limits
+        return self._model_calls >= limits.model_calls or len(self._made) - 1 > limits.tool_calls
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
@@ -129,16 +111,27 @@ class Steering(AgentMiddleware[Any, Any, Any]):
             check_tool(self._run.policy, call["name"], self._offered)
             return await handler(request)
         except ToolDenied as denied:
-            # Where it cannot be noted the run fails: nothing is refused behind an auditor's back.
-            await self._run.retriever.note_refusal()
+            await self._note(call)
             text = denied.message
+        except RefusalUnnoted:
+            raise
         except IntramurosError as error:
             logger.warning("tool failed", extra={"tool": call["name"], "code": error.code})
+            self._run.trace.note("tool", name=call["name"], fault=error.code)
             text = "The tool could not be used just now."
         except Exception as error:  # noqa: BLE001 - a tool's fault of any kind must not carry its text to the model
             logger.warning("tool failed", extra={"tool": call["name"], "error": type(error).__name__})
+            self._run.trace.note("tool", name=call["name"], fault=type(error).__name__)
             text = "The tool could not be used just now."
         return ToolMessage(content=text, tool_call_id=call["id"], name=call["name"], status="error")
+
+    async def _note(self, call: ToolCall) -> None:
+        """Where a refusal cannot be noted the run fails, a sub-agent's too: none goes behind an auditor's back."""
+        self._run.trace.note("tool", name=call["name"], refused=True)
+        try:
+            await self._run.retriever.note_refusal()
+        except StorageError as error:
+            raise RefusalUnnoted from error
 
 
 def _key(call: ToolCall) -> str:

@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 from typing import Final
 
-from agent import condensing, memory, prompts
+from agent import condensing, deciding, memory, prompts
 from agent.answering import ALONE_PASSAGES, SEVERAL_PASSAGES, Supported
 from agent.citations import with_numbers, without_marks
-from agent.routing import choose_path, clean_question, small_talk
-from agent.run import SHOWN_SOURCES, Run
+from agent.routing import Decision, by_code, clean_question, small_talk, unconcerned
+from agent.run import SHOWN_SOURCES, Run, Task
+from agent.searching import look
 from agent.state import Change, Context, State, emit, status, within_time
 from agent.text import plain
 from agent.words import say, titles
 from core.errors import InferenceError
 from core.records import Source, Token
 
-# Searches whose hits are graded after the tool loop of a small model.
-MAX_BATCHES: Final = 3
 _QUERY_TOKENS: Final = 48
 
 
@@ -26,9 +25,11 @@ async def guard(state: State, runtime: Context) -> Change:
         "question": question,
         "standalone": question,
         "talk": small_talk(question),
-        "path": choose_path(runtime.context.mode, runtime.context.chat.traits),
+        "path": "quick",
         "query": question,
         "rewrites": 0,
+        "subtopics": [],
+        "hops": 0,
         "refused": False,
     }
 
@@ -42,18 +43,21 @@ async def condense(state: State, runtime: Context) -> Change:
         return {}
     simple = condensing.swapped(before, question)
     if simple is not None:
+        run.trace.note("condense", by="code", standalone=simple)
         return {"standalone": simple, "query": simple}
     status(runtime, "reading", "status_reading")
     with run.timed("condense"):
         prompt = prompts.condense(run.language, before, question)
         reply = await run.chat.complete(prompt, max_tokens=_QUERY_TOKENS * 2, stop=("\n",))
         rewritten = condensing.accepted(reply.text, before, question) or condensing.joined(before, question)
+    run.trace.note("condense", by="model", standalone=rewritten)
     return {"standalone": rewritten, "query": rewritten}
 
 
 async def converse(state: State, runtime: Context) -> Change:
     """Small talk gets fixed words: there is nothing to look up and nothing to invent."""
     text = say(state["talk"] or "greeting", runtime.context.language)
+    note_route(runtime.context, Decision("converse", "small_talk"))
     runtime.context.sentences = [text]
     emit(runtime, Token(text))
     return {"standalone": ""}
@@ -67,17 +71,41 @@ async def search(state: State, runtime: Context) -> Change:
     else:
         status(runtime, "searching", "status_searching")
     with run.timed("search"):
-        handles = run.evidence.add(await run.retriever.find(state["query"]))
+        handles = await look(run, state["query"])
     if not run.shown:
         show(runtime, handles[:SHOWN_SOURCES])
     return {}
 
 
 @within_time
+async def choose(state: State, runtime: Context) -> Change:
+    """Choose the way to look further, by what the first search found, by the question's words, at last by the model."""
+    run, question = runtime.context, state["standalone"]
+    hits = run.evidence.hits(run.evidence.batches[-1])
+    decision = unconcerned(question, hits, run.retriever.embedder_id) if run.mode == "auto" or not hits else None
+    decision = decision or by_code(question, run.mode, run.chat.traits)
+    if decision is None:
+        routed = await run.chat.decide(deciding.route(question), deciding.Routed)
+        # Without a decision that fits: the quick way, which goes on to the other.
+        decision = Decision(routed.route, "model", "model") if routed else Decision("quick", "undecided")
+        note_route(run, decision, said=routed.reason if routed else "")
+    else:
+        note_route(run, decision)
+    return {"path": decision.route}
+
+
+def note_route(run: Run, decision: Decision, said: str = "") -> None:
+    """Keep a decision in the trace; `said`: the model's own reason."""
+    run.trace.note("route", route=decision.route, reason=decision.reason, by=decision.by, said=said)
+
+
+@within_time
 async def grade(state: State, runtime: Context) -> Change:
     """Ask the gate whether the passages just found answer the question."""
-    run = runtime.context
-    return {"refused": not await passes(run, runtime, state["standalone"], run.evidence.batches[-1])}
+    run, question, batch = runtime.context, state["standalone"], runtime.context.evidence.batches[-1]
+    passed = await passes(run, runtime, question, batch)
+    run.tasks = [Task(question, batch, run.answering)] if passed else []
+    return {"refused": not passed}
 
 
 async def passes(run: Run, runtime: Context, question: str, batch: tuple[str, ...]) -> bool:
@@ -89,7 +117,9 @@ async def passes(run: Run, runtime: Context, question: str, batch: tuple[str, ..
     names = titles([hit.title for hit in hits], run.language)
     status(runtime, "judging", "status_judging", count=say(key, run.language, n=len(hits)), titles=names)
     with run.timed("grade"):
-        return await run.answering.passes(question, batch)
+        passed = await run.answering.passes(question, batch)
+    run.trace.note("grade", passed=passed, grades={handle: run.answering.grades.get(handle) for handle in batch})
+    return passed
 
 
 @within_time
@@ -100,6 +130,7 @@ async def rewrite(state: State, runtime: Context) -> Change:
         prompt = prompts.rewrite(run.language, state["standalone"], state["rewrites"])
         reply = await run.chat.complete(prompt, max_tokens=_QUERY_TOKENS, stop=("\n",))
     query = without_marks(plain(reply.text)) or state["standalone"]
+    run.trace.note("rewrite", query=query)
     return {"query": query, "rewrites": state["rewrites"] + 1}
 
 
@@ -107,42 +138,19 @@ async def rewrite(state: State, runtime: Context) -> Change:
 async def answer(state: State, runtime: Context) -> Change:
     """Write the answer from the evidence, sentence by sentence; each is sent once it has passed the check."""
     run = runtime.context
-    batch = await supporting_batch(state, runtime)
-    if batch is None:
-        return {}
-    names = titles([hit.title for hit in run.evidence.hits(batch[:1])], run.language)
-    status(runtime, "answering", "status_answering", titles=names)
+    best = [hit.title for task in run.tasks for hit in run.evidence.hits(task.handles[:1])]
+    status(runtime, "answering", "status_answering", titles=titles(best, run.language))
     try:
         with run.timed("answer"):
-            async for sentence in run.answering.answer(state["standalone"], batch):
-                send(runtime, sentence)
+            for task in run.tasks:
+                async for sentence in task.answering.answer(task.question, task.handles):
+                    send(runtime, sentence)
     except InferenceError:
         # What was sent is never taken back: a model that fails half-way leaves an incomplete answer, not a failure.
         if not run.sentences:
             raise
         run.limit = "model_stopped"
     return {}
-
-
-async def supporting_batch(state: State, runtime: Context) -> tuple[str, ...] | None:
-    """The passages to answer from. On the quick path the gate has seen them; what the tools found it sees here."""
-    run = runtime.context
-    batches = [batch for batch in run.evidence.batches if batch]
-    if state["path"] == "quick":
-        return batches[-1] if batches else None
-    if run.chat.traits.capable:
-        merged = tuple(dict.fromkeys(handle for batch in by_rank(batches) for handle in batch))[:SEVERAL_PASSAGES]
-        return merged if await passes(run, runtime, state["standalone"], merged) else None
-    for batch in batches[:MAX_BATCHES]:
-        if await passes(run, runtime, state["standalone"], batch):
-            return batch
-    return None
-
-
-def by_rank(batches: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The best of every search first, then the second best: no search crowds another out."""
-    longest = max(map(len, batches), default=0)
-    return [tuple(batch[i] for batch in batches if i < len(batch)) for i in range(longest)]
 
 
 def show(runtime: Context, handles: Sequence[str]) -> None:
@@ -155,14 +163,24 @@ def show(runtime: Context, handles: Sequence[str]) -> None:
             emit(runtime, Source(hit))
 
 
-def send(runtime: Context, sentence: Supported) -> None:
-    """Number a checked sentence and send it, its sources first where they were not shown yet."""
+def numbered(runtime: Context, sentence: Supported) -> str | None:
+    """A checked sentence with its marks [n], its sources sent first where they were not shown yet, or with the words
+    that nothing supports it; None: no number is left for it."""
     run = runtime.context
+    if not sentence.handles:
+        return say("unsupported", run.language, sentence=sentence.text)
     numbers = [n for handle in sentence.handles if (n := run.numbering.cite(handle, sentence.text)) is not None]
     if not numbers:
-        return
+        return None
     show(runtime, sentence.handles)
-    text = with_numbers(sentence.text, numbers)
+    return with_numbers(sentence.text, numbers)
+
+
+def send(runtime: Context, sentence: Supported) -> None:
+    """Number a checked sentence and send it."""
+    run, text = runtime.context, numbered(runtime, sentence)
+    if text is None:
+        return
     space = " " if run.sentences and run.language == "en" else ""
     run.sentences.append(text)
     emit(runtime, Token(space + text))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent.text import Quantity, located, quantities
+from agent.amounts import Quantity, located, quantities
 from core.text import fold
 
 _UNDER: Final = "less than|fewer than|under|below|不满|不足|未满"

@@ -1,18 +1,25 @@
-"""The two read-only tools of the model: closures over one run: it sees no tenant and cannot widen its reach."""
+"""The read-only tools of the model: closures over one run: it sees no tenant and cannot widen its reach."""
 
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
 
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
-from agent.citations import defuse, mark
+from agent.citations import defuse, delimited
 from agent.passages import heading, shown
 from agent.run import Run
-from agent.text import around, terms
+from agent.searching import breaks_off, look, promising, read_on
+from agent.structure import found_result, outline_result, shelf_result
+from agent.text import around, estimate_tokens, terms
+from core.errors import NotFound
 
-# Passages that one search shows to the model, and the share of the prompt budget that a tool's result may take.
+# Passages that one search shows to the model, and the share of the prompt budget that a tool's result may take, what is
+# read on of one of them besides.
 SHOWN_HITS: Final = 4
 _RESULT_SHARE: Final = 0.7
+_READ_SHARE: Final = 0.3
 
 
 class SearchInput(BaseModel):
@@ -27,52 +34,105 @@ class ReadInput(BaseModel):
     chunk: str = Field(description="The six characters after 'chunk:' in a passage's mark", max_length=40)
 
 
+class ListInput(BaseModel):
+    """Arguments of kb_list_documents."""
+
+    about: str = Field("", description="Words of a title or file name; empty: all", max_length=200)
+
+
+class OutlineInput(BaseModel):
+    """Arguments of kb_outline."""
+
+    document: str = Field(description="Title or file name, as kb_list_documents shows it", max_length=400)
+
+
+class FindInput(BaseModel):
+    """Arguments of kb_find."""
+
+    text: str = Field(description="The exact text, such as a code or name; * stands for anything", max_length=400)
+
+
 async def search_result(run: Run, query: str) -> str:
-    """Search, and put what was found in words for the model, within the budget."""
-    handles = run.evidence.add(await run.retriever.find(query))
+    """Search, and put what was found in words for the model, within the budget; a promising passage that is cut is
+    read on at once."""
+    return await told(run, (await look(run, query))[:SHOWN_HITS], query)
+
+
+async def told(run: Run, handles: Sequence[str], query: str) -> str:
+    """Hits under their marks, as kb_search shows them, and the first of them in full where it is promising and cut."""
     if not handles:
         return "Nothing was found."
-    return result_of(run, handles[:SHOWN_HITS], query)
-
-
-def result_of(run: Run, handles: tuple[str, ...], query: str) -> str:
-    """Hits under their marks, as kb_search shows them."""
-    each = int(run.settings.prompt_budget * _RESULT_SHARE) // max(len(handles), 1)
+    each = int(run.settings.prompt_budget * _RESULT_SHARE) // len(handles)
     hits = run.evidence.hits(handles)
-    return "\n\n".join(f"{mark(handle)}\n{shown(hit, query, each)}" for handle, hit in zip(handles, hits, strict=True))
+    pieces = [delimited(handle, shown(hit, query, each)) for handle, hit in zip(handles, hits, strict=True)]
+    if promising(hits[0], query) and (breaks_off(hits[0]) or estimate_tokens(hits[0].text) > each):
+        # What was deleted since it was found cannot be read on.
+        with suppress(NotFound):
+            read = await _passages(run, handles[0], int(run.settings.prompt_budget * _READ_SHARE))
+            pieces.append(f"Read on:\n{read}")
+    return "\n\n".join(pieces)
 
 
 async def read_result(run: Run, chunk: str) -> str:
-    """A passage that a search of this run found, with the text around it."""
+    """A passage that a tool of this run showed, with those around it."""
     handle = chunk.strip().strip("[]").removeprefix("chunk:").strip()
-    hit = run.evidence.get(handle)
-    if hit is None:
-        return "There is no such passage. Use a mark that kb_search returned in this conversation."
-    text = defuse(await run.retriever.read(hit))
-    budget = int(run.settings.prompt_budget * _RESULT_SHARE)
-    return f"{mark(handle)}\n{heading(hit)}\n{around(text, terms(hit.text) | terms(run.question), budget)}"
+    if run.evidence.get(handle) is None:
+        return "There is no such passage. Use a mark that a tool returned in this conversation."
+    return await _passages(run, handle, int(run.settings.prompt_budget * _RESULT_SHARE))
+
+
+async def _passages(run: Run, handle: str, budget: int) -> str:
+    """A passage and its neighbours under their marks: first what it takes itself, then what is left for each."""
+    pieces = []
+    for near in await read_on(run, handle):
+        hit = run.evidence.hits([near])[0]
+        if budget <= 0:
+            break
+        text = around(defuse(hit.text), terms(hit.text) | terms(run.question), budget)
+        budget -= estimate_tokens(text)
+        pieces.append(delimited(near, f"{heading(hit)}\n{text}"))
+    return "\n\n".join(pieces)
 
 
 def make_tools(run: Run) -> list[BaseTool]:
-    """kb_search and kb_read_chunk for one run."""
-
-    async def kb_search(query: str) -> str:
-        return await search_result(run, query)
-
-    async def kb_read_chunk(chunk: str) -> str:
-        return await read_result(run, chunk)
-
-    return [
-        StructuredTool.from_function(
-            coroutine=kb_search,
-            name="kb_search",
-            description="Search the organisation's documents. Returns passages, each under its mark.",
-            args_schema=SearchInput,
+    """The tools that look into the documents. A small model has two: each more costs it time and sense."""
+    tools = [
+        tool(
+            run,
+            search_result,
+            "kb_search",
+            SearchInput,
+            "Search the organisation's documents. Returns passages, each under its mark.",
         ),
-        StructuredTool.from_function(
-            coroutine=kb_read_chunk,
-            name="kb_read_chunk",
-            description="Read one passage that kb_search returned, with the text around it.",
-            args_schema=ReadInput,
+        tool(
+            run,
+            read_result,
+            "kb_read_chunk",
+            ReadInput,
+            "Read one passage that a tool returned, with the text around it.",
         ),
     ]
+    if run.chat.traits.capable:
+        tools += [
+            tool(run, shelf_result, "kb_list_documents", ListInput, "List the documents there are, by their titles."),
+            tool(
+                run,
+                outline_result,
+                "kb_outline",
+                OutlineInput,
+                "The headings of one document, each with a mark to read.",
+            ),
+            tool(run, found_result, "kb_find", FindInput, "Find an exact text, with the position of each place."),
+        ]
+    return tools
+
+
+def tool(
+    run: Run, result: Callable[..., Awaitable[str]], name: str, arguments: type[BaseModel], description: str
+) -> BaseTool:
+    """One tool over a run: `result` is given the run and the arguments, and gives the text that the model reads."""
+
+    async def call(**given: Any) -> str:
+        return await result(run, **given)
+
+    return StructuredTool.from_function(coroutine=call, name=name, description=description, args_schema=arguments)

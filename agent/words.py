@@ -9,6 +9,10 @@ _WORDS: Final[dict[str, dict[Language, str]]] = {
         "en": "I could not find an answer to this in the documents you can read.",
         "zh": "在您可以查阅的文档中，没有找到这个问题的答案。",
     },
+    "unsupported": {
+        "en": "{sentence} (Not found in the documents.)",
+        "zh": "{sentence}（文档中未找到依据。）",
+    },
     "no_documents": {
         "en": "Nothing in the documents you can read has to do with this question.",
         "zh": "您可以查阅的文档中，没有与这个问题相关的内容。",
@@ -45,10 +49,47 @@ _WORDS: Final[dict[str, dict[Language, str]]] = {
     "passages": {"en": "{n} passages", "zh": "{n}段内容"},
     "passage": {"en": "1 passage", "zh": "1段内容"},
     "status_exploring": {"en": "Looking further in the documents", "zh": "正在进一步查找文档"},
+    "status_topics": {
+        "en": "Looking into {n} questions, beginning with “{first}”",
+        "zh": "正在分头查找{n}个问题，从“{first}”开始",
+    },
+    "status_peer": {
+        "en": "Asking {name}, as the documents here do not say",
+        "zh": "本库文档没有写明，正在查询{name}",
+    },
+    "peer_failed": {
+        "en": "The intranet search could not be asked.",
+        "zh": "未能查询内网搜索。",
+    },
+    "status_outlining": {
+        "en": "Planning the brief from what was found",
+        "zh": "正在根据找到的内容拟定简报提纲",
+    },
+    "status_section": {
+        "en": "Writing “{heading}”",
+        "zh": "正在撰写“{heading}”",
+    },
+    "missing_sections": {
+        "en": "Nothing that could be cited was found on: {headings}.",
+        "zh": "以下部分没有找到可以引用的内容：{headings}。",
+    },
     "status_answering": {"en": "Answering from {titles}", "zh": "正在依据{titles}作答"},
+    "waiting": {
+        "en": "An answer was found. It cites {collections}, so it is shown here once it has been approved.",
+        "zh": "已找到答案。由于引用了{collections}，须经批准后才会在此显示。",
+    },
+    "rejected": {"en": "This answer was not approved: {reason}", "zh": "该答案未获批准：{reason}"},
+    "out_of_reach": {
+        "en": "a document that it cites was deleted, or you may not read it any more.",
+        "zh": "所引用的文档已被删除，或您已无权查阅。",
+    },
     "out_of_time": {
         "en": "The time allowed for one question ran out, so this may be incomplete.",
         "zh": "已达到单个问题的时间上限，内容可能不完整。",
+    },
+    "out_of_tokens": {
+        "en": "The tokens allowed for one question were used up, so this may be incomplete.",
+        "zh": "已达到单个问题的词元上限，内容可能不完整。",
     },
     "out_of_calls": {
         "en": "The limit of searches for one question was reached, so this may be incomplete.",
@@ -57,10 +98,6 @@ _WORDS: Final[dict[str, dict[Language, str]]] = {
     "model_stopped": {
         "en": "The model stopped before the answer was finished, so this may be incomplete.",
         "zh": "模型中途停止，内容可能不完整。",
-    },
-    "no_memory": {
-        "en": "Earlier turns of this session could not be used or kept; this answer stands on its own.",
-        "zh": "本次会话的上下文暂时无法读取或保存，此回答未参考前文。",
     },
     "question_empty": {
         "en": "The question is empty. Write what you would like to know.",

@@ -5,6 +5,7 @@ Each change is in the audit log; one that comes with a file that was read names 
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from psycopg import errors
@@ -63,7 +64,39 @@ async def list_visible(db: Database, principal: Principal) -> list[Collection]:
     """The collections that the principal may read, by name; documents counts the searchable ones."""
     async with db.transaction(principal.tenant_id) as tx:
         rows = await tx.rows("collections.visible", admin=principal.is_admin, grantees=grantees(principal))
-    return [Collection(row["id"], row["name"], row["documents"], row["updated_at"]) for row in rows]
+    return [replace(_collection(row), documents=row["documents"], updated_at=row["updated_at"]) for row in rows]
+
+
+async def set_owner(
+    db: Database, tenant_id: UUID, collection_id: UUID, contact: str | None, *, by: UUID = OPERATOR
+) -> Collection:
+    """Say whom to ask where a collection does not answer; None: nobody. Errors: NotFound, InvalidRequest (too long)."""
+    async with db.transaction(tenant_id) as tx:
+        row = await tx.row("collections.set_owner", collection=collection_id, contact=contact)
+        if row is None:
+            raise NotFound
+        await audit.note(tx, by, "collection.owner_set", collection_id)
+    return _collection(row)
+
+
+async def set_approvers(
+    db: Database, tenant_id: UUID, collection_id: UUID, approvers: Sequence[str] | None, *, by: UUID = OPERATOR
+) -> Collection:
+    """Say who, beside administrators, approves answers that cite a collection before they are shown; None: they are
+    shown at once. Errors: NotFound, InvalidRequest as `grant`.
+    """
+    for grantee in approvers or ():
+        _check(grantee)
+    async with db.transaction(tenant_id) as tx:
+        row = await tx.row(
+            "collections.set_approvers",
+            collection=collection_id,
+            approvers=None if approvers is None else sorted(set(approvers)),
+        )
+        if row is None:
+            raise NotFound
+        await audit.note(tx, by, "collection.approval_set", f"{collection_id} {'off' if approvers is None else 'on'}")
+    return _collection(row)
 
 
 async def grant(db: Database, tenant_id: UUID, collection_id: UUID, grantee: str) -> None:
@@ -103,4 +136,10 @@ def _about(collection_id: UUID, grantee: str) -> str:
 
 
 def _collection(row: DictRow) -> Collection:
-    return Collection(row["id"], row["name"])
+    approvers = row["approvers"]
+    return Collection(
+        id=row["id"],
+        name=row["name"],
+        owner_contact=row["owner_contact"],
+        approvers=None if approvers is None else tuple(approvers),
+    )

@@ -20,7 +20,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from inference.interfaces import Completion, Message, Traits
+from inference.interfaces import Completion, Ended, Message, Traits, Usage
 
 T = TypeVar("T")
 Script = Sequence[T | Exception] | Callable[[Sequence[Any]], T | Exception]
@@ -76,6 +76,7 @@ class ScriptedChat:
         name: str = "scripted",
     ) -> None:
         self.name = name
+        self.identity = f"scripted:{name}"
         self.provider: Literal["ollama", "openai", "embedded"] = "embedded"
         self.traits = traits
         self.calls: list[Call] = []
@@ -97,24 +98,30 @@ class ScriptedChat:
         options = {"max_tokens": max_tokens, "stop": tuple(stop), "schema": schema}
         self.calls.append(Call("complete", tuple(messages), options))
         text = self._replies.next(messages)
-        read = sum(len(message.content) for message in messages) // 4
-        return Completion(text=text, finish="stop", prompt_tokens=read, completion_tokens=len(text) // 4)
+        return Completion(text=text, finish="stop", prompt_tokens=_read(messages), completion_tokens=len(text) // 4)
 
     async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()
+        self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = (), ended: Ended | None = None
     ) -> AsyncIterator[str]:
         self.calls.append(Call("stream", tuple(messages), {"max_tokens": max_tokens, "stop": tuple(stop)}))
         text = self._replies.next(messages)
         try:
             for start in range(0, len(text), 4):
                 yield text[start : start + 4]
+            if ended is not None:
+                ended(Usage("stop", _read(messages), len(text) // 4))
         except GeneratorExit:
             self.cancelled += 1
             raise
 
-    async def first_token(self, messages: Sequence[Message], *, top: int = 20) -> Mapping[str, float] | None:
+    async def first_token(
+        self, messages: Sequence[Message], *, top: int = 20, ended: Ended | None = None
+    ) -> Mapping[str, float] | None:
         self.calls.append(Call("first_token", tuple(messages), {"top": top}))
-        return cast("Mapping[str, float] | None", self._first_tokens.next(messages))
+        found = self._first_tokens.next(messages)
+        if ended is not None:
+            ended(Usage("stop", _read(messages), 1))
+        return cast("Mapping[str, float] | None", found)
 
     def langchain(self) -> BaseChatModel:
         return _ScriptedModel(owner=self)
@@ -126,6 +133,10 @@ class ScriptedChat:
 
     async def close(self) -> None:
         self.closed = True
+
+
+def _read(messages: Sequence[Message]) -> int:
+    return sum(len(message.content) for message in messages) // 4
 
 
 class _ScriptedModel(BaseChatModel):

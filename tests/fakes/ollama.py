@@ -26,7 +26,7 @@ class Reply:
     """One reply to /api/chat. `status` other than 200 answers `error`; `first_token` gives alternatives.
 
     `done=False` ends the stream without its last line; `hang=True` stops after the first piece until the client
-    leaves (`FakeOllama.left` is then set).
+    leaves (`FakeOllama.left` is then set); `broken=True` loses the connection in the middle.
     """
 
     text: str = ""
@@ -38,6 +38,7 @@ class Reply:
     done_reason: str = "stop"
     prompt_eval_count: int | None = None
     hang: bool = False
+    broken: bool = False
     pieces: Sequence[str] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -171,6 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "application/x-ndjson")
         self.send_header("connection", "close")
+        if reply.broken:
+            self.send_header("content-length", "1000000")
         self.end_headers()
         self.close_connection = True
         try:

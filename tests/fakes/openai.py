@@ -2,6 +2,7 @@
 
 import json
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -13,13 +14,20 @@ from tests.fakes.server import LoopbackServer
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One reply to a chat request; `status` other than 200 answers `error`, `finish=None` leaves the end out."""
+    """One reply to a chat request; `status` other than 200 answers `error`, `finish=None` leaves the end out.
+
+    `hang=True` stops before the first event until the client leaves (`FakeOpenAI.left` is then set); `broken=True`
+    loses the connection in the middle.
+    """
 
     text: str = ""
     first_token: Mapping[str, float] = field(default_factory=dict)
     status: int = 200
     error: str = ""
     finish: str | None = "stop"
+    prompt_tokens: int = 30
+    hang: bool = False
+    broken: bool = False
 
 
 class FakeOpenAI(LoopbackServer):
@@ -36,6 +44,7 @@ class FakeOpenAI(LoopbackServer):
         self.models = tuple(models)
         self.replies = list(replies)
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        self.left = threading.Event()
         super().__init__(_Handler, "/v1")
 
     @property
@@ -71,7 +80,13 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
+        if reply.broken:
+            self.send_header("content-length", "1000000")
         self.end_headers()
+        if reply.hang:
+            self.connection.recv(1)  # returns when the client closes the connection
+            self.owner.left.set()
+            return
         for event in _events(reply):
             self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
         self.wfile.write(b"data: [DONE]\n\n")
@@ -101,5 +116,6 @@ def _events(reply: Reply) -> list[dict[str, Any]]:
     ]
     if reply.finish:
         events.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish}]})
-    usage = {"prompt_tokens": 30, "completion_tokens": 5, "total_tokens": 35}
+    usage = {"prompt_tokens": reply.prompt_tokens, "completion_tokens": 5}
+    usage["total_tokens"] = sum(usage.values())
     return [*events, head | {"choices": [], "usage": usage}]

@@ -1,22 +1,24 @@
 """What the tests of the agent share: hits out of nothing, a retriever over them, a run, and its events."""
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from agent.ask import stream
 from agent.metered import MeteredChat
-from agent.routing import Mode
 from agent.run import Run
-from core.records import Event, Hit, Scores
+from core.records import Event, Hit, Mode, Scores
 from core.settings import Settings
 from core.text import language_of
 from policy.egress import Policy
+from storage.structure import Found, Shelved, checked, place
 from tests.fakes.chat import ScriptedChat
+from tests.fakes.embedder import FakeEmbedder
 
 SETTINGS = Settings.load()
 SURE = {"The": 0.97, "NOT": 0.01}
@@ -54,7 +56,10 @@ class FakeRetriever:
     def __init__(self, hits: Sequence[Hit] | Mapping[str, Sequence[Hit]], fault: Exception | None = None) -> None:
         self.hits = hits
         self.fault = fault
+        self.neighbours: list[Hit] = []
         self.queries: list[str] = []
+        self.embedder_id = "fake:bag-64:1"
+        self.embedder = FakeEmbedder()
         self.refusals = 0
         self.noting: Exception | None = None
 
@@ -64,8 +69,28 @@ class FakeRetriever:
             raise self.fault
         return list(self.hits.get(query, ()) if isinstance(self.hits, Mapping) else self.hits)
 
-    async def read(self, hit: Hit) -> str:
-        return f"before\n{hit.text}\nafter"
+    async def around(self, hit: Hit) -> list[Hit]:
+        return [hit, *self.neighbours]
+
+    async def shelf(self, about: str | None, most: int) -> tuple[list[Shelved], int]:
+        found = {one.document_id: one for one in self._all() if about is None or about in (one.title, one.path)}
+        shown = [Shelved(key, one.title, one.path, one.collection, one.page, None, None) for key, one in found.items()]
+        return shown[:most], len(shown)
+
+    async def outline(self, document_id: UUID) -> list[Hit]:
+        return [one for one in self._all() if one.document_id == document_id]
+
+    async def find_text(self, pattern: str) -> list[Found]:
+        wanted = checked(pattern)
+        places = [(one, place(one.text, wanted)) for one in self._all()]
+        return [Found(one, one.start + at[0], one.start + at[1]) for one, at in places if at is not None]
+
+    async def contacts(self, hits: Sequence[Hit]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(f"{one.collection}: Ada" for one in hits))
+
+    def _all(self) -> list[Hit]:
+        each = self.hits.values() if isinstance(self.hits, Mapping) else [self.hits]
+        return list({one.chunk_id: one for hits in each for one in hits}.values())
 
     async def note_refusal(self) -> None:
         if self.noting is not None:
@@ -93,6 +118,25 @@ def make_run(
         chat=MeteredChat(chat, settings.ask_timeout),
         retriever=retriever or FakeRetriever(hits),  # type: ignore[arg-type] # the fake stands where it is used
     )
+
+
+def decision(
+    messages: Sequence[Any],
+    *,
+    questions: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    verdict: str = "answer",
+    route: str = "quick",
+) -> str | None:
+    """What a capable model decides when it is asked to, None where it is asked for something else. Without `questions`
+    a question stays whole."""
+    system, asked = messages[0].content, messages[-1].content
+    replies: dict[str, Any] = {
+        "route, reason": {"route": route, "reason": "because"},
+        "missing, verdict": {"missing": list(missing), "verdict": verdict},
+        "questions.": {"questions": list(questions) or [asked]},
+    }
+    return next((json.dumps(made) for form, made in replies.items() if f"Reply with JSON: {form}" in system), None)
 
 
 async def events_of(run: Run, saver: BaseCheckpointSaver[Any] | None = None, thread: str = "t") -> list[Event]:

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -7,8 +8,9 @@ from agent.citations import Evidence
 from agent.metered import MeteredChat
 from agent.text import estimate_tokens
 from core.records import Hit, Language
+from inference import tokens
 from inference.interfaces import Traits
-from tests.fakes.chat import CAPABLE, ScriptedChat
+from tests.fakes.chat import CAPABLE, SMALL, ScriptedChat
 from tests.unit.agent.support import REFUSES, REFUSES_ZH, SURE, SURE_ZH, UNSURE, hit
 
 CAP = hit("The hotel cap in Shanghai is CNY 550 per night.", chunk=1)
@@ -161,3 +163,41 @@ def test_marks_after_the_full_stop_belong_to_the_sentence_before() -> None:
 
 def test_probability_is_summed_over_the_tokens_that_begin_so() -> None:
     assert starting_with({" NOT": 0.5, "Not": 0.25, "The": 0.2}, ("NOT", "Not")) == 0.75
+
+
+@pytest.mark.parametrize("traits", [replace(SMALL, context_tokens=1024), replace(CAPABLE, context_tokens=1024)])
+async def test_evidence_gives_way_where_the_context_is_small(traits: Traits) -> None:
+    numbers = "\n".join(f"| {n} | {n * 7919} | {n * 104729} |" for n in range(200))
+    chat = ScriptedChat(first_tokens=[REFUSES] * 5, traits=traits)
+    evidence = Evidence()
+    handles = evidence.add([hit(numbers, chunk=n, title=f"T{n}") for n in range(3)])
+    await Answering(MeteredChat(chat, 60), evidence, "en", 2000).passes("How many?", handles)
+    assert chat.calls
+    for call in chat.calls:
+        assert tokens.of_texts(message.content for message in call.messages) < 1024 - 60
+        assert "|" in call.messages[-1].content or "791" in call.messages[-1].content
+
+
+async def test_what_nothing_supports_is_removed_or_marked_by_setting() -> None:
+    reply = "Lunch is free for every visitor. The hotel cap in Shanghai is CNY 550 per night. Dogs are welcome here."
+    evidence = Evidence()
+    handles = evidence.add([CAP])
+    told: dict[str, list[Supported]] = {}
+    for unsupported in ("remove", "mark"):
+        chat = MeteredChat(ScriptedChat([reply], traits=CAPABLE), 60)
+        step = Answering(chat, evidence, "en", 600, unsupported=unsupported)
+        told[unsupported] = [sentence async for sentence in step.answer(QUESTION, handles)]
+    assert [sentence.handles for sentence in told["remove"]] == [handles]
+    assert [bool(sentence.handles) for sentence in told["mark"]] == [False, True, False]
+
+
+async def test_where_nothing_is_supported_nothing_is_told_marked_or_not() -> None:
+    evidence = Evidence()
+    handles = evidence.add([CAP])
+    chat = MeteredChat(ScriptedChat(["Lunch is free for every visitor."], traits=CAPABLE), 60)
+    step = Answering(chat, evidence, "en", 600, unsupported="mark")
+    assert [sentence async for sentence in step.answer(QUESTION, handles)] == []
+
+
+async def test_an_answer_in_the_wrong_language_is_none() -> None:
+    assert (await answers(ScriptedChat(["上海住宿费标准为每晚 550 元。"], traits=CAPABLE), [CAP]))[0] == []

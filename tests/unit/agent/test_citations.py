@@ -1,5 +1,6 @@
 import random
 import string
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,6 +10,7 @@ from agent.citations import (
     Evidence,
     Numbering,
     defuse,
+    delimited,
     mark,
     marks,
     quote,
@@ -64,7 +66,7 @@ def test_marks_are_read_in_order() -> None:
     assert marks("One [chunk:abc234]. Two [chunk: def567, chunk:abc234].") == ["abc234", "def567", "abc234"]
 
 
-@pytest.mark.parametrize("forged", ["[1]", "【1】", "［２］", "[ 3, 4 ]", "[①]", "[source 1]", "[٣]"])
+@pytest.mark.parametrize("forged", ["[1]", "【1】", "［２］", "[ 3, 4 ]", "[①]", "[source 1]", "[٣]", "[3[3[4]3]3]"])
 def test_numbers_in_brackets_are_never_the_models(forged: str) -> None:
     assert without_marks(f"Seven days {forged}.") == "Seven days."
 
@@ -122,3 +124,31 @@ def test_mark_and_marks_agree() -> None:
     evidence = Evidence()
     (handle,) = evidence.add([hit("x")])
     assert marks(f"text {mark(handle)}") == [handle]
+
+
+@pytest.mark.threat(82)
+def test_numbers_are_one_sequence_over_parallel_parts() -> None:
+    whole = Evidence()
+    numbering = Numbering(whole)
+    hits = [hit(f"Rule {n}.", chunk=n) for n in range(MAX_CITATIONS)]
+    gate = threading.Barrier(8)
+
+    def part(start: int) -> list[tuple[int, int | None]]:
+        branch = whole.branch()
+        gate.wait()
+        mine = [hits[(start * 3 + n) % len(hits)] for n in range(len(hits))]
+        return [(one.chunk_id, numbering.cite(branch.add([one])[0], one.text)) for one in mine]
+
+    with ThreadPoolExecutor(8) as pool:
+        told = [pair for pairs in pool.map(part, range(8)) for pair in pairs]
+    numbers = dict(told)
+    assert len(set(told)) == len(numbers) == len(hits)
+    assert sorted(n for n in numbers.values() if n is not None) == list(range(1, len(hits) + 1))
+    assert {one.n: one.chunk_id for one in numbering.citations} == {n: chunk for chunk, n in numbers.items()}
+
+
+def test_a_passage_ends_where_only_this_request_can_end_it() -> None:
+    evidence = Evidence()
+    (handle,) = evidence.add([hit("x")])
+    assert marks(delimited(handle, "text")) == [handle]
+    assert without_marks(f"Seven days [end:{handle}].") == "Seven days."

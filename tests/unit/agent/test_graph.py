@@ -206,7 +206,7 @@ async def test_time_running_out_gives_what_is_supported_so_far() -> None:
 
     def first_tokens(messages: Any) -> dict[str, float]:
         if "meal allowance in Shanghai is" in messages[-1].content:
-            run.chat.deadline = asyncio.get_running_loop().time()
+            run.chat.meter.deadline = asyncio.get_running_loop().time()
         return SURE
 
     chat = ScriptedChat([ANSWER], first_tokens=first_tokens)

@@ -1,93 +1,21 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from agent.citations import defuse
-from agent.steering import text_calls, trim_history
 from core.errors import StorageError
 from core.records import Answered, Outcome, Refused
 from core.settings import Settings
+from inference import tokens
+from inference.chat import REPLY_TOKENS
 from policy.egress import Policy
 from tests.fakes.chat import CAPABLE, SMALL, ScriptedChat, tool_call
-from tests.unit.agent.support import REFUSES, SURE, FakeRetriever, events_of, hit, make_run
-
-OFFERED = {"kb_search", "kb_read_chunk"}
-CALL = json.dumps({"name": "kb_search", "arguments": {"query": "leave"}})
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        CALL,
-        f"```json\n{CALL}\n```",
-        f"I will search.\n```\n{CALL}\n```",
-        f"<tool_call>\n{CALL}\n</tool_call>",
-        f"<tool_call>{CALL}",
-        f"[{CALL}]",
-        "{" + CALL + "}",
-        CALL.replace("arguments", "parameters"),
-        f"<think>where to look?</think>{CALL}",
-    ],
-)
-def test_a_call_written_as_text_is_a_call(text: str) -> None:
-    (call,) = text_calls(text, OFFERED)
-    assert (call["name"], call["args"]) == ("kb_search", {"query": "leave"})
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "DONE",
-        '{"name": "delete_all", "arguments": {}}',
-        '{"name": "kb_search", "arguments": "leave"}',
-        '{"name": ["kb_search"], "arguments": {}}',
-        '{"name": "kb_search", "arguments": {"query": ',
-        f"Employees may write {CALL} in a form.",
-    ],
-)
-def test_other_text_is_not(text: str) -> None:
-    assert text_calls(text, OFFERED) == []
-
-
-def test_two_calls_in_one_reply() -> None:
-    assert len(text_calls(f"{CALL}\n{CALL.replace('leave', 'travel')}", OFFERED)) == 2
-
-
-def history(turns: int) -> list[AnyMessage]:
-    messages: list[AnyMessage] = []
-    for turn in range(turns):
-        messages += [
-            HumanMessage(f"question {turn}"),
-            tool_call("kb_search", query=str(turn)),
-            ToolMessage("found", tool_call_id="x"),
-            AIMessage(f"answer {turn}"),
-        ]
-    return messages
-
-
-@pytest.mark.parametrize("most", range(1, 21))
-def test_history_never_starts_with_a_tools_result_and_keeps_the_question(most: int) -> None:
-    messages = [
-        *history(6),
-        HumanMessage("now?"),
-        tool_call("kb_search", query="n"),
-        ToolMessage("r", tool_call_id="n"),
-    ]
-    kept = trim_history(messages, most, 10_000)
-    assert isinstance(kept[0], HumanMessage)
-    assert kept[-3:] == messages[-3:]
-    assert len(kept) <= max(most, 3)
-
-
-def test_history_fits_the_tokens() -> None:
-    kept = trim_history([*history(50), HumanMessage("now?")], 200, 40)
-    assert kept[-1].text == "now?"
-    assert len(kept) < 20
-
+from tests.unit.agent.support import REFUSES, SURE, FakeRetriever, decision, events_of, hit, make_run
 
 CAP = hit("The hotel cap in Shanghai is CNY 550 per night.")
 ANSWER = "The hotel cap in Shanghai is CNY 550 per night."
@@ -231,6 +159,8 @@ async def test_a_capable_model_answers_over_several_passages_with_its_marks() ->
     seen: list[str] = []
 
     def reply(messages: Any) -> str:
+        if (decided := decision(messages)) is not None:
+            return decided
         seen.extend(re.findall(r"\[chunk:(\w+)\]", messages[-1].content))
         return (
             f"Claims are due in 30 days. [chunk:{seen[1]}] Trips need approval by the line manager [chunk:{seen[0]}]. "
@@ -260,7 +190,7 @@ async def test_an_obedient_model_cannot_be_steered_out_of_its_tools() -> None:
 async def test_a_hanging_loop_ends_at_the_deadline() -> None:
     chat = agent_chat(first=())
     run = make_run(chat, [CAP], mode="agent")
-    run.chat.deadline = asyncio.get_running_loop().time()
+    run.chat.meter.deadline = asyncio.get_running_loop().time()
     await events_of(run)
     assert run.answer is not None
     assert run.answer.outcome is Outcome.REFUSED
@@ -269,3 +199,57 @@ async def test_a_hanging_loop_ends_at_the_deadline() -> None:
 
 def test_defused_text_reads_as_before() -> None:
     assert defuse("A chunk: of bread") == "A chunk  of bread"
+
+
+async def test_a_call_that_cannot_be_read_is_asked_for_once_more() -> None:
+    broken = AIMessage('{"name": "kb_search", "arguments": {"query": ')
+    chat = agent_chat(broken, tool_call("kb_search", query="lodging ceiling"), AIMessage("DONE"))
+    retriever = FakeRetriever([CAP])
+    run = make_run(chat, mode="agent", retriever=retriever)
+    await events_of(run)
+    assert "lodging ceiling" in retriever.queries
+    told = chat.calls[1].messages[-1]
+    assert "kb_" in told.text
+    assert "DONE" in told.text
+
+
+async def test_a_model_that_never_makes_a_readable_call_is_answered_for_from_the_first_search() -> None:
+    broken = AIMessage('{"name": "kb_search", "arguments": {"query": ')
+    chat = agent_chat(broken, broken)
+    run = make_run(chat, [CAP], mode="agent")
+    await events_of(run)
+    assert run.answer is not None
+    assert run.answer.outcome is Outcome.ANSWERED
+    assert any(step.data.get("fault") == "unreadable_call" for step in run.trace.steps)
+
+
+async def test_limits_begin_anew_with_each_run() -> None:
+    settings = Settings.load(max_model_calls=2, max_tool_calls=2)
+    counter = iter(range(100))
+    chat = ScriptedChat(
+        replies=lambda _: ANSWER,
+        first_tokens=lambda _: SURE,
+        turns=lambda _: tool_call("kb_search", query=f"again {next(counter)}"),
+    )
+    for turn in (1, 2):
+        run = make_run(chat, [CAP], mode="agent", settings=settings)
+        await events_of(run)
+        assert sum(call.kind == "langchain" for call in chat.calls) == 2 * turn
+        assert run.answer is not None
+        assert run.answer.outcome is Outcome.INCOMPLETE
+
+
+async def test_a_loop_keeps_within_the_models_context() -> None:
+    long = [hit("The hotel cap in Shanghai is CNY 550 per night. " * 40, chunk=n, title=f"T{n}") for n in range(4)]
+    counter = iter(range(100))
+
+    def turns(_: Any) -> AIMessage:
+        n = next(counter)
+        return tool_call("kb_search", query=f"again {n}") if n < 5 else AIMessage("DONE")
+
+    chat = ScriptedChat(replies=[ANSWER], first_tokens=[SURE], turns=turns, traits=replace(SMALL, context_tokens=2048))
+    run = make_run(chat, long, mode="agent", settings=Settings.load(prompt_budget=2000))
+    await events_of(run)
+    prompts = [call.messages for call in chat.calls if call.kind == "langchain"]
+    assert len(prompts) == 6
+    assert all(tokens.of_prompt(prompt) < 2048 - REPLY_TOKENS for prompt in prompts)

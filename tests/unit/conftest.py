@@ -1,4 +1,4 @@
-"""Settings and policies of the inference tests: everything under a temporary folder, model servers on loopback."""
+"""Settings of a test that needs no database: everything under a temporary folder, model servers on loopback."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,0 +1,105 @@
+"""A brief: a report in sections. An outline from the evidence, one sub-agent for each section, one numbering over all.
+
+`outline` divides the topic, `compose` writes what the sub-agents found. Every sentence passes the same check as in any
+answer; a section for which nothing was found is left out and told as missing.
+"""
+
+from typing import Final
+
+from agent import deciding
+from agent.passages import shown
+from agent.run import Finding, Run, Section
+from agent.state import Change, Context, State, emit, status, within_time
+from agent.steps import numbered
+from agent.subagents import research
+from core.errors import InferenceError
+from core.records import Hit, Token
+
+# Hits of the first search that the outline is made from.
+_OUTLINED: Final = 6
+
+
+@within_time
+async def outline(state: State, runtime: Context) -> Change:
+    """Divide the topic into sections, by a capable model or by the headings of what was found."""
+    run, topic = runtime.context, state["standalone"]
+    status(runtime, "reading", "status_outlining")
+    hits = run.evidence.hits(run.evidence.batches[-1][:_OUTLINED])
+    with run.timed("plan"):
+        planned = await _planned(run, topic, hits) if run.chat.traits.capable else None
+    by = "model" if planned else "code"
+    sections = planned or by_headings(topic, hits)
+    accepted = run.queue.offer([section.question for section in sections])
+    run.sections = tuple(section for section in sections if section.question in accepted)
+    run.trace.note(
+        "decompose",
+        by=by,
+        offered=[section.question for section in sections],
+        accepted=accepted,
+        counts=dict(run.queue.counts),
+    )
+    return {"refused": not run.sections}
+
+
+async def _planned(run: Run, topic: str, hits: list[Hit]) -> list[Section] | None:
+    each = run.settings.prompt_budget // max(len(hits), 1)
+    passages = [shown(hit, topic, each) for hit in hits]
+    decided = await run.chat.decide(deciding.outline(run.language, topic, passages), deciding.Outlined)
+    if decided is None:
+        return None
+    return [Section(_line(part.heading), _line(part.question)) for part in decided.sections]
+
+
+def by_headings(topic: str, hits: list[Hit]) -> list[Section]:
+    """A section for each heading under which something was found, in the order found; its question is the topic under
+    that heading."""
+    found = dict.fromkeys(_line(hit.heading_path[-1] if hit.heading_path else hit.title) for hit in hits)
+    return [Section(heading, f"{topic} ({heading})") for heading in found][: deciding.MOST_SECTIONS]
+
+
+@within_time
+async def compose(state: State, runtime: Context) -> Change:
+    """Look into every section, then write them in the order of the outline."""
+    run = runtime.context
+    status(runtime, "searching", "status_topics", n=len(run.sections), first=run.sections[0].heading)
+    with run.timed("agent"):
+        run.findings = await research(run, [section.question for section in run.sections])
+    parts: list[str] = []
+    try:
+        with run.timed("answer"):
+            for section, finding in zip(run.sections, run.findings, strict=True):
+                if text := await _written(run, runtime, section, finding, first=not parts):
+                    parts.append(text)
+    except InferenceError:
+        if not parts:
+            raise
+        run.limit = "model_stopped"
+    run.sentences = ["\n\n".join(parts)] if parts else []
+    written = "\n".join(parts)
+    run.missing = tuple(section.question for section in run.sections if _title(section) not in written)
+    return {}
+
+
+async def _written(run: Run, runtime: Context, section: Section, finding: Finding, *, first: bool) -> str:
+    """One section in Markdown, sent as it is written; empty where no sentence stands."""
+    if not finding.handles:
+        return ""
+    status(runtime, "answering", "status_section", heading=section.heading)
+    text = ""
+    async for sentence in finding.answering.answer(finding.question, finding.handles, thorough=True):
+        told = numbered(runtime, sentence)
+        if told is None:
+            continue
+        head = _title(section) + "\n\n" if not text else "" if run.language == "zh" else " "
+        emit(runtime, Token(("" if first or text else "\n\n") + head + told))
+        text += head + told
+    return text
+
+
+def _title(section: Section) -> str:
+    return f"## {section.heading}"
+
+
+def _line(text: str) -> str:
+    """One line that Markdown reads as words."""
+    return " ".join(text.replace("#", " ").replace("[", "(").replace("]", ")").split())
