@@ -29,12 +29,14 @@ _ATTRIBUTES: Final = {"a": {"href", "class", "data-n"}, "ol": {"start"}, "*": se
 
 def passage_address(citation: Citation) -> str:
     """The address that opens a cited passage; it can be handed to a colleague."""
-    return f"/?document={citation.document_id}&passage={citation.chunk_id}"
+    address = f"/?document={citation.document_id}&passage={citation.chunk_id}"
+    pinned = f"&revision={citation.revision}&start={citation.start}&end={citation.end}"
+    return address + pinned if citation.revision else address
 
 
 def render(markdown: str, citations: Sequence[Citation] = ()) -> str:
     """Sanitised HTML of `markdown`; a mark [n] without its citation stays plain text."""
-    addresses = {citation.n: passage_address(citation) for citation in citations}
+    addresses = {one.n: passage_address(one) for one in citations if one.origin == "library"}
     html = _parser().render(markdown, {"addresses": addresses})
     return nh3.clean(
         html,
@@ -45,11 +47,16 @@ def render(markdown: str, citations: Sequence[Citation] = ()) -> str:
     )
 
 
-@lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
+def bare_markdown() -> MarkdownIt:
+    """A parser of Markdown that knows no HTML, no pictures and no addresses but those in a link's brackets."""
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table")
     # `reference` would let a line of the answer give a mark [n] an address of its own.
-    parser.disable(["image", "autolink", "html_inline", "html_block", "reference"])
+    return parser.disable(["image", "autolink", "html_inline", "html_block", "reference"])
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    parser = bare_markdown()
     parser.inline.ruler.before("link", "citation", _citation)
     return parser
 

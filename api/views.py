@@ -1,6 +1,6 @@
 """The shapes that leave the program: what a route answers, and what the command line prints with --json."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Self
 from uuid import UUID
@@ -18,16 +18,22 @@ from core.records import (
     DocumentState,
     Hit,
     Language,
+    Origin,
     Outcome,
     Passage,
     Principal,
+    Reading,
     Receipt,
     Revision,
     Role,
+    RunState,
     Searchable,
     Session,
+    Sufficiency,
     Turn,
 )
+from storage.listing import Tally
+from storage.pinning import Place, Standing
 from storage.rows import StoredChunk
 
 if TYPE_CHECKING:
@@ -52,16 +58,28 @@ class UserView(View):
 
 
 class CollectionView(View):
-    """A collection that one can ask."""
+    """A collection that one can ask; `owner_contact` is whom to ask where its documents do not answer.
+
+    `approval`: an answer that cites it is shown once somebody approved it.
+    """
 
     id: UUID
     name: str
     documents: int
     updated_at: datetime | None
+    owner_contact: str | None
+    approval: bool
 
     @classmethod
     def of(cls, collection: Collection) -> Self:
-        return cls.model_validate(collection)
+        return cls(
+            id=collection.id,
+            name=collection.name,
+            documents=collection.documents,
+            updated_at=collection.updated_at,
+            owner_contact=collection.owner_contact,
+            approval=collection.approvers is not None,
+        )
 
 
 class WarningView(View):
@@ -84,11 +102,20 @@ class ProgressView(View):
     seconds_left: float | None
 
 
+class SuccessionView(View):
+    """The other document, where one takes the place of another; `day` is the first on which the older is not found."""
+
+    document_id: UUID
+    title: str
+    day: date | None
+
+
 class DocumentView(View):
     """A document and its state. `searchable` says by what it is found; `progress` is null once nothing is left to do.
 
     `quarantined` counts the passages kept from search, `source` names the folder that keeps it current, `parent_id`
-    is the mail or archive that it came in.
+    is the mail or archive that it came in. `older` is the document that `supersedes` means, `newer` the one that takes
+    this one's place.
     """
 
     id: UUID
@@ -115,6 +142,8 @@ class DocumentView(View):
     progress: ProgressView | None
     source: str | None
     parent_id: UUID | None
+    older: SuccessionView | None
+    newer: SuccessionView | None
 
     @classmethod
     def of(cls, document: Document, reader: Principal | None = None) -> Self:
@@ -213,7 +242,7 @@ class ChunkView(View):
 
 
 class PassageView(View):
-    """A chunk in its context."""
+    """A chunk in its context, in one revision of its document; `text` begins at the character `start` of that."""
 
     document: DocumentView
     chunk_id: int
@@ -223,6 +252,8 @@ class PassageView(View):
     before: str
     text: str
     after: str
+    revision: int
+    start: int
 
     @classmethod
     def of(cls, passage: Passage, reader: Principal) -> Self:
@@ -288,7 +319,12 @@ class SearchView(View):
 
 
 class CitationView(View):
-    """What [n] stands for. `document` is the path; `quote` is the passage that supports the sentence."""
+    """What [n] stands for. `document` is the path; `quote` is the passage that supports the sentence.
+
+    It is pinned: `quote` stands at the characters `start` to `end` of that `revision` of the document. `standing` says
+    what became of it since: `present`, `changed` (an older revision holds it), `gone` (none that is kept does),
+    `deleted` (the document), `withheld` (one may not read it any more; the quote is left out).
+    """
 
     n: int
     document: str
@@ -298,6 +334,12 @@ class CitationView(View):
     heading_path: tuple[str, ...]
     page: int | None
     quote: str
+    revision: int = 0
+    start: int = 0
+    end: int = 0
+    collection: str = ""
+    origin: Origin = "library"
+    standing: Standing = "present"
 
     @classmethod
     def of(cls, citation: Citation) -> Self:
@@ -317,6 +359,10 @@ class AnswerView(View):
     timings: dict[str, float]
     model_calls: int
     notice: str | None
+    verdict: Sufficiency
+    missing: tuple[str, ...]
+    searched: tuple[str, ...]
+    contacts: tuple[str, ...]
     nearest: tuple[HitView, ...]
     session_id: UUID | None
     turn_id: UUID | None
@@ -334,6 +380,10 @@ class AnswerView(View):
             timings=dict(answer.timings),
             model_calls=answer.model_calls,
             notice=answer.notice,
+            verdict=answer.verdict,
+            missing=answer.missing,
+            searched=answer.searched,
+            contacts=answer.contacts,
             nearest=tuple(map(HitView.of, answer.nearest)),
             session_id=answer.session_id,
             turn_id=answer.turn_id,
@@ -345,11 +395,17 @@ class TurnView(View):
 
     turn_id: UUID
     question: str
+    standalone_question: str
     answer: str
     answer_html: str
     outcome: Outcome
     language: Language
     citations: tuple[CitationView, ...]
+    notice: str | None
+    verdict: Sufficiency
+    missing: tuple[str, ...]
+    searched: tuple[str, ...]
+    contacts: tuple[str, ...]
     created_at: datetime
     feedback: int | None
 
@@ -358,22 +414,31 @@ class TurnView(View):
         return cls(
             turn_id=turn.id,
             question=turn.question,
+            standalone_question=turn.standalone_question,
             answer=turn.answer,
             answer_html=render(turn.answer, turn.citations),
             outcome=turn.outcome,
             language=turn.language,
             citations=tuple(map(CitationView.of, turn.citations)),
+            notice=turn.notice,
+            verdict=turn.verdict,
+            missing=turn.missing,
+            searched=turn.searched,
+            contacts=turn.contacts,
             created_at=turn.created_at,
             feedback=turn.feedback,
         )
 
-    def without_quotes(self, hidden: frozenset[UUID]) -> Self:
-        """The same turn, saying nothing of what the documents in `hidden` hold beyond the answer once given."""
-        kept = (
-            citation.model_copy(update={"quote": ""}) if citation.document_id in hidden else citation
-            for citation in self.citations
-        )
-        return self.model_copy(update={"citations": tuple(kept)})
+    def pinned(self, standings: Mapping[Place, Standing]) -> Self:
+        """The same turn, each citation with what became of it, and without the words of what is withheld."""
+        return self.model_copy(update={"citations": tuple(pinned(each, standings) for each in self.citations)})
+
+
+def pinned(citation: CitationView, standings: Mapping[Place, Standing]) -> CitationView:
+    """The citation with what became of it, and without its words where they are withheld."""
+    standing = standings.get((citation.document_id, citation.chunk_id), "present")
+    changes = {"standing": standing} | ({"quote": ""} if standing == "withheld" else {})
+    return citation.model_copy(update=changes)
 
 
 class SessionView(View):
@@ -390,11 +455,46 @@ class SessionView(View):
         return cls.model_validate(session)
 
 
+class ReadingView(View):
+    """That an administrator read how one's answer came about, when, and the reason that was stated."""
+
+    run_id: UUID
+    session_id: UUID | None
+    reader: str
+    reason: str
+    at: datetime
+
+    @classmethod
+    def of(cls, reading: Reading) -> Self:
+        return cls.model_validate(reading)
+
+
+class ReadingsView(View):
+    """Every reading of one's own, the latest first."""
+
+    readings: tuple[ReadingView, ...]
+
+
+class UnansweredView(View):
+    """The last question where it has no answer: it is `running`, or it `failed`, was `cancelled` or `aborted`."""
+
+    state: RunState
+    question: str
+
+
 class ConversationView(View):
-    """A conversation with its turns, oldest first."""
+    """A conversation with its turns, oldest first; `readings`: who of the administrators looked into it."""
 
     session: SessionView
     turns: tuple[TurnView, ...]
+    unanswered: UnansweredView | None
+    readings: tuple[ReadingView, ...]
+
+
+class CancelView(View):
+    """Whether a question was being answered that is now told to stop."""
+
+    cancelled: bool
 
 
 class ReceiptView(View):
@@ -431,10 +531,39 @@ class QueueView(View):
     seconds_left: float | None
 
 
+class GoneView(View):
+    """A document that was deleted."""
+
+    id: UUID
+
+
+class CountsView(View):
+    """How many documents there are: in all, and by what one looks for; and how many of their passages are held back."""
+
+    all: int
+    working: int
+    failed: int
+    held: int
+    warned: int
+    superseded: int
+    ready: int
+    passages_held: int
+
+    @classmethod
+    def of(cls, tally: Tally) -> Self:
+        counts = {str(name): count for name, count in tally.by_standing.items()}
+        return cls(all=tally.total, passages_held=tally.passages_held, **counts)
+
+
 class DocumentsView(View):
-    """Documents, and the largest file that may be uploaded, in bytes."""
+    """A page of documents, by collection and path. `next` asks for the next page, null on the last one.
+
+    `counts` is told with the first page. `max_bytes` is the largest file that may be uploaded.
+    """
 
     documents: tuple[DocumentView, ...]
+    next: str | None
+    counts: CountsView | None
     max_bytes: int
 
 
@@ -562,8 +691,3 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 def search_json(query: str, hits: Sequence[Hit]) -> dict[str, Any]:
     """A search as JSON values."""
     return SearchView.of(query, hits).model_dump(mode="json")
-
-
-def documents_json(documents: Sequence[Document], max_bytes: int) -> dict[str, Any]:
-    """A list of documents as JSON values."""
-    return DocumentsView(documents=tuple(map(DocumentView.of, documents)), max_bytes=max_bytes).model_dump(mode="json")

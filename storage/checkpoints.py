@@ -1,13 +1,12 @@
 """LangGraph's memory, walled in: a saver that sees the threads of one user of one tenant and nothing else.
 
-LangGraph's tables know only thread ids. Row security compares the first two parts of `<tenant>:<user>:<session>` with
+LangGraph's tables know only thread ids. Row security compares the first two parts of `<tenant>:<user>:<run>` with
 the settings of the connection, so that even a guessed id reads, continues and deletes nothing.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from psycopg_pool import AsyncConnectionPool
 
@@ -15,7 +14,6 @@ from core.errors import BootRefused
 from core.records import Principal
 from storage import queries
 from storage.database import Connection, Database, translated
-from storage.sessions import thread_id
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -42,7 +40,7 @@ class _UsersPool(AsyncConnectionPool[Connection]):
 
 
 def open_saver(db: Database, principal: Principal) -> "AsyncPostgresSaver":
-    """A checkpointer for this principal's sessions; use `sessions.thread_id` for the thread. Call it in the event loop.
+    """A checkpointer for this principal's runs; use `threads.thread_id` for the thread. Call it in the event loop.
 
     Make one for each question: a saver serialises all that goes through it. Raises BootRefused when LangGraph was
     imported without strict deserialisation, under which a stored checkpoint could name code to run.
@@ -53,13 +51,3 @@ def open_saver(db: Database, principal: Principal) -> "AsyncPostgresSaver":
     if not _msgpack.STRICT_MSGPACK_ENABLED:
         raise BootRefused("LANGGRAPH_STRICT_MSGPACK must be `true` before LangGraph is imported.")
     return AsyncPostgresSaver(_UsersPool(db, principal))
-
-
-async def prune(db: Database, principal: Principal, session_id: UUID) -> None:
-    """Keep only the last checkpoint of a session: they would grow with the square of its turns."""
-    await open_saver(db, principal).aprune([thread_id(principal, session_id)], strategy="keep_latest")
-
-
-async def forget(db: Database, principal: Principal, session_id: UUID) -> None:
-    """Remove a session's checkpoints; the session and its turns stay."""
-    await open_saver(db, principal).adelete_thread(thread_id(principal, session_id))

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from starlette.datastructures import FormData, UploadFile
 
+from api import cursors
 from api.auth import Admin, User
 from api.bodies import Body, Day, Name
 from api.clients import GONE, unless_gone
@@ -16,6 +17,7 @@ from api.differences import compare
 from api.views import (
     ChunksView,
     ChunkView,
+    CountsView,
     DiffView,
     DocumentsView,
     DocumentView,
@@ -25,10 +27,14 @@ from api.views import (
     RevisionView,
 )
 from core.errors import InvalidRequest
-from storage import documents
+from storage import documents, listing, tending
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
 
+# Documents on a page, unless more or fewer are asked for, and at most.
+PAGE: Final = 200
+LONGEST_PAGE: Final = 1000
+LONGEST_CURSOR: Final = 10_000
 PAGE_WIDTH: Final = 1200
 BLOCK: Final = 256 * 1024
 _NAME: Final = TypeAdapter(Name)
@@ -56,12 +62,30 @@ class ReleaseBody(Body):
 
 @router.get("")
 async def list_documents(
-    principal: User, runtime: Open, collection: Annotated[str | None, Query(max_length=100)] = None
+    principal: User,
+    runtime: Open,
+    collection: Annotated[str | None, Query(max_length=100)] = None,
+    q: Annotated[str, Query(max_length=200)] = "",
+    standing: listing.Standing | None = None,
+    parent: UUID | None = None,
+    limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = PAGE,
+    after: Annotated[str | None, Query(max_length=LONGEST_CURSOR)] = None,
 ) -> DocumentsView:
-    """The documents that one may see, of one collection or of all."""
-    found = await documents.listing(runtime.db, principal, collection)
-    views = tuple(DocumentView.of(document, principal) for document in found)
-    return DocumentsView(documents=views, max_bytes=runtime.settings.max_file_bytes)
+    """The documents that one may see, by collection and path, a page at a time: `after` is the `next` of the last page.
+
+    Narrowed to one collection, to titles and paths with these words, to a standing, to what came in one document. The
+    first page says how many there are in all and of each standing.
+    """
+    wanted = listing.Wanted(collection, q, standing, parent)
+    place = None if after is None else cursors.read(after)
+    page = await listing.page(runtime.db, principal, wanted, limit=limit, after=place)
+    counts = await listing.tally(runtime.db, principal, wanted) if place is None else None
+    return DocumentsView(
+        documents=tuple(DocumentView.of(document, principal) for document in page.documents),
+        next=None if page.end is None else cursors.written(page.end),
+        counts=None if counts is None else CountsView.of(counts),
+        max_bytes=runtime.settings.max_file_bytes,
+    )
 
 
 @router.post(
@@ -91,7 +115,7 @@ async def upload_document(request: Request, principal: Admin, context: InContext
     async with request.form(max_files=1, max_fields=1) as form:
         collection, file = _parts(form)
         document = await context.runtime.ingestor.accept_upload(
-            principal.tenant_id, collection, file.filename or "", _blocks(file)
+            principal.tenant_id, collection, file.filename or "", _blocks(file), by=principal.user_id
         )
     context.worker.wake(principal.tenant_id)
     return DocumentView.of(document)
@@ -125,13 +149,13 @@ async def date_document(document_id: UUID, body: DatesBody, principal: Admin, ru
         raise InvalidRequest("Nothing to set. Send effective_from, effective_to or supersedes.")
     now = await documents.get(runtime.db, principal, document_id)
     said = {name: getattr(body if name in body.model_fields_set else now, name) for name in DatesBody.model_fields}
-    return DocumentView.of(await documents.set_dates(runtime.db, principal, document_id, **said))
+    return DocumentView.of(await tending.set_dates(runtime.db, principal, document_id, **said))
 
 
 @router.get("/{document_id}/deletion")
 async def show_deletion(document_id: UUID, principal: Admin, runtime: Open) -> ReceiptView:
     """What deleting the document would remove."""
-    return ReceiptView.of(await documents.deletion(runtime.db, principal, document_id))
+    return ReceiptView.of(await tending.deletion(runtime.db, principal, document_id))
 
 
 @router.post("/{document_id}/retry")
@@ -146,7 +170,7 @@ async def retry_document(document_id: UUID, principal: Admin, context: InContext
 @router.post("/{document_id}/release")
 async def release_passages(document_id: UUID, body: ReleaseBody, principal: Admin, context: InContext) -> DocumentView:
     """Let passages that were kept from search be found: by their words at once, by meaning once they are embedded."""
-    document = await documents.release(context.runtime.db, principal, document_id, body.chunk_ids)
+    document = await tending.release(context.runtime.db, principal, document_id, body.chunk_ids)
     context.worker.wake(principal.tenant_id)
     return DocumentView.of(document)
 
@@ -193,22 +217,34 @@ async def compare_revisions(
 
 
 @router.get("/{document_id}/passages/{chunk_id}")
-async def show_passage(document_id: UUID, chunk_id: ChunkId, principal: User, runtime: Open) -> PassageView:
-    """A cited passage in its context."""
-    return PassageView.of(await documents.passage(runtime.db, principal, document_id, chunk_id), principal)
+async def show_passage(
+    document_id: UUID,
+    chunk_id: ChunkId,
+    principal: User,
+    runtime: Open,
+    revision: Annotated[int, Query(ge=0, lt=2**31)] = 0,
+) -> PassageView:
+    """A cited passage in its context: in the revision it was cited from, or where that is gone the last that has it."""
+    found = await documents.passage(runtime.db, principal, document_id, chunk_id, revision=revision)
+    return PassageView.of(found, principal)
 
 
 @router.get("/{document_id}/pages/{number}.png", response_class=Response)
 async def show_page(
-    document_id: UUID, number: PageNumber, principal: User, runtime: Open, request: Request
+    document_id: UUID,
+    number: PageNumber,
+    principal: User,
+    runtime: Open,
+    request: Request,
+    revision: Annotated[int, Query(ge=0, lt=2**31)] = 0,
 ) -> Response:
-    """The picture of a page, counted from 1, of a PDF or a picture file.
+    """The picture of a page, counted from 1, of a PDF or a picture file: of one revision, or of the newest.
 
-    It is drawn anew, so that nothing of the file itself is sent. There is none while newer bytes than those searched
-    are waiting.
+    It is drawn anew, so that nothing of the file itself is sent.
     """
     document = await documents.get(runtime.db, principal, document_id)
-    drawing = runtime.ingestor.picture(principal.tenant_id, document, number, PAGE_WIDTH)
+    shown = await documents.revision(runtime.db, principal, document_id, revision)
+    drawing = runtime.ingestor.picture(principal.tenant_id, document, shown, number, PAGE_WIDTH)
     # A browser takes back what it asked for when its reader scrolls on.
     picture = await unless_gone(request, drawing)
     return Response(picture, media_type="image/png") if picture is not None else Response(status_code=GONE)

@@ -75,6 +75,18 @@ async def synonyms_page(request: Request, principal: Visitor) -> Response:
     return _admin_page(request, "synonyms", principal)
 
 
+@router.get("/traces")
+async def traces_page(request: Request, principal: Visitor) -> Response:
+    """How answers came about, for administrators."""
+    return _admin_page(request, "traces", principal)
+
+
+@router.get("/approvals")
+async def approvals_page(request: Request, principal: Visitor) -> Response:
+    """Answers that wait to be approved, for whoever may."""
+    return _page(request, "approvals", principal)
+
+
 @router.get("/login")
 async def login_page(request: Request) -> Response:
     """Log in."""

@@ -27,11 +27,11 @@ LOOK: Final = 1.0
     "/events",
     response_class=Response,
     responses={
-        200: {"content": {STREAM: {}}, "description": "`document` and `queue` events for as long as one listens."}
+        200: {"content": {STREAM: {}}, "description": "`document`, `gone` and `queue` events as long as one listens."}
     },
 )
 async def watch_documents(request: Request, principal: Admin, context: InContext) -> Response:
-    """Tell of documents as they change (`document`) and of how much is waiting (`queue`), until the client goes."""
+    """Tell of documents as they change (`document`) or are deleted (`gone`), and of how much is waiting (`queue`)."""
     return EventSourceResponse(_sent(request, principal, context), sep="\n")
 
 

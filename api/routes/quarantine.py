@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from api.auth import Admin
 from api.context import Open
 from api.views import QuarantineView
-from storage import documents
+from storage import tending
 
 router = APIRouter(prefix="/v1/quarantine", tags=["documents"])
 
@@ -17,4 +17,4 @@ async def list_quarantine(
     principal: Admin, runtime: Open, collection: Annotated[str | None, Query(max_length=100)] = None
 ) -> QuarantineView:
     """Every passage that waits to be released, of one collection or of all."""
-    return QuarantineView.of(await documents.quarantined(runtime.db, principal, collection))
+    return QuarantineView.of(await tending.quarantined(runtime.db, principal, collection))

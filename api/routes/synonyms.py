@@ -33,7 +33,7 @@ async def list_synonyms(principal: Admin, runtime: Open) -> SynonymsView:
 @router.post("", status_code=201)
 async def add_synonyms(body: SynonymBody, principal: Admin, runtime: Open) -> SynonymView:
     """Let words mean the same. Groups that hold one of them become one with it."""
-    return SynonymView.of(await synonyms.add(runtime.db, principal.tenant_id, body.words))
+    return SynonymView.of(await synonyms.add(runtime.db, principal.tenant_id, body.words, by=principal.user_id))
 
 
 @router.delete("/{synonym_id}", status_code=204)
@@ -44,4 +44,4 @@ async def remove_synonyms(
     word: Annotated[str | None, Query(min_length=1, max_length=synonyms.CHARACTERS)] = None,
 ) -> None:
     """Remove a group, or one word of it."""
-    await synonyms.remove(runtime.db, principal.tenant_id, synonym_id, word)
+    await synonyms.remove(runtime.db, principal.tenant_id, synonym_id, word, by=principal.user_id)

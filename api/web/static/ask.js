@@ -1,7 +1,7 @@
 // The Ask page: the question box, the thread, the list of conversations.
 
 import { call, events } from "./api.js";
-import { date, find, list, node, notice, number, receiptText, say, words } from "./dom.js";
+import { date, find, list, moment, node, notice, number, receiptText, say, tell, words } from "./dom.js";
 import "./frame.js";
 import { Turn } from "./turn.js";
 
@@ -12,6 +12,7 @@ const welcome = find("#welcome");
 const stopButton = find("#stop");
 const askButton = find("#ask");
 const scope = find("#collection");
+const brief = find("#brief");
 const state = { session: new URLSearchParams(location.search).get("session"), running: null, sessions: [] };
 const report = (error) => notice(error.message);
 
@@ -25,8 +26,9 @@ function busy(controller) {
 
 async function ensureSession(question, signal) {
   if (state.session) return;
-  const session = await call("/v1/sessions", { method: "POST", body: { title: question.slice(0, 80) }, signal });
+  const session = await call("/v1/sessions", { method: "POST", body: { question }, signal });
   setSession(session.id);
+  drawAround(session);
 }
 
 function setSession(id) {
@@ -58,7 +60,10 @@ async function ask(question) {
   turn.element.scrollIntoView({ block: "start" });
   try {
     await ensureSession(question, controller.signal);
-    const body = { question, session_id: state.session, ...(scope.value && { collections: [scope.value] }) };
+    turn.session = state.session;
+    const body = {
+      question, session_id: state.session, ...(scope.value && { collections: [scope.value] }), ...(brief.checked && { mode: "brief" }),
+    };
     for await (const { event, data } of events("/v1/ask", body, controller.signal)) handlers[event]?.(turn, data);
     if (!turn.over) turn.fail(words.error_network, () => ask(question));
   } catch (error) {
@@ -120,16 +125,47 @@ async function loadSessions() {
 
 async function openSession(id) {
   state.running?.abort();
-  const { turns } = await call(`/v1/sessions/${id}`);
+  const { session, turns, unanswered, readings } = await call(`/v1/sessions/${id}`);
   setSession(id);
-  welcome.hidden = turns.length > 0;
+  welcome.hidden = turns.length > 0 || Boolean(unanswered);
   thread.replaceChildren(...turns.map((stored) => {
     const turn = new Turn(stored.question);
+    turn.session = id;
     turn.finish(stored);
     return turn.element;
   }));
+  if (unanswered) thread.append(leftTurn(id, unanswered).element);
+  drawAround(session, readings);
   drawSessions();
   box.focus({ preventScroll: true });
+}
+
+/** The last question where it has no answer. */
+function leftTurn(id, { state: became, question }) {
+  const turn = new Turn(question);
+  const stop = async () => {
+    await call(`/v1/sessions/${id}/cancel`, { method: "POST" }).catch(report);
+    turn.leave("cancelled", { retry });
+  };
+  const retry = () => { turn.element.remove(); ask(question); };
+  turn.leave(became, { stop, retry });
+  return turn;
+}
+
+/** What stands above a conversation: who looked into it, and its way out. */
+function drawAround(session, readings = []) {
+  find("#around").hidden = !session;
+  find("#conversation-title").textContent = session?.title ?? "";
+  find("#export").href = `/v1/sessions/${session?.id}/export`;
+  find("#export-docx").href = `/v1/sessions/${session?.id}/export?format=docx`;
+  find("#readings").replaceChildren(...readings.map(({ reader, at, reason }) =>
+    node("li", {}, say("was_read", { reader, at: moment(at), reason }))));
+}
+
+async function loadApprovals() {
+  const { approvals } = await call("/v1/approvals");
+  find("#approvals-wait").hidden = !approvals.length;
+  find("#approvals-wait a").textContent = tell("approvals_wait", approvals.length);
 }
 
 async function renameSession(session) {
@@ -151,6 +187,7 @@ function startOver() {
   state.running?.abort();
   setSession(null);
   thread.replaceChildren();
+  drawAround(null);
   welcome.hidden = false;
   drawSessions();
   box.focus();
@@ -160,6 +197,12 @@ find("#new-session").addEventListener("click", startOver);
 find("#sessions-search").addEventListener("input", drawSessions);
 find("#sessions-fold").open = matchMedia("(min-width: 64rem)").matches;
 
+document.addEventListener("forked", ({ detail: session }) => {
+  notice(words.forked);
+  openSession(session.id).then(loadSessions).catch(report);
+});
+
 loadOverview().catch(report);
+loadApprovals().catch(report);
 loadSessions().catch(report);
 if (state.session) openSession(state.session).catch(() => startOver());

@@ -2,10 +2,10 @@
 
 import { call } from "./api.js";
 import { remove } from "./deleting.js";
-import { find, moment, node, notice, number, say, size, tell, validity, words } from "./dom.js";
+import { date, find, moment, node, notice, number, say, size, tell, validity, words } from "./dom.js";
 import "./frame.js";
 import { follow } from "./live.js";
-import { heldView, plain, readout } from "./readout.js";
+import { heldView, readout } from "./readout.js";
 import { revisionsView } from "./revisions.js";
 import { reason, stateOf, warningText } from "./states.js";
 
@@ -23,12 +23,16 @@ let drawnView = null;
 
 // --- what is known of it --------------------------------------------------------------------------------------------
 
+const succession = (other) => node("span", {}, node("a", { href: `/documents/${other.document_id}` }, other.title), " ",
+  other.day ? say("since_day", { date: date(other.day) }) : words.once_ready);
+
 function facts() {
   return [
     [words.collection, item.collection],
     [words.col_found_by, words[`found_by_${item.searchable}`]],
     [words.col_effective, validity(item).join(" · ") || words.valid_always],
-    [words.supersedes, item.supersedes],
+    [words.supersedes, item.older ? succession(item.older) : item.supersedes],
+    [words.superseded_by, item.newer && succession(item.newer)],
     [words.col_revision, item.revision ? number(item.revision) : ""],
     [words.col_pages, number(item.pages)],
     [words.col_chunks, number(item.chunks)],
@@ -71,8 +75,8 @@ async function drawRelatives() {
   const lines = [];
   if (item.parent_id) lines.push(relative(words.came_in_label, await call(`/v1/documents/${item.parent_id}`)));
   if (CONTAINERS.has(item.media_type)) {
-    const { documents } = await call(`/v1/documents?collection=${encodeURIComponent(item.collection)}`);
-    lines.push(...documents.filter((other) => other.parent_id === item.id).map((other) => relative("", other)));
+    const { documents } = await call(`/v1/documents?parent=${item.id}&limit=1000`);
+    lines.push(...documents.map((other) => relative("", other)));
   }
   find("#attachments").hidden = !lines.length;
   find("#attachments ul").replaceChildren(...lines);
@@ -85,7 +89,7 @@ const asked = () => new URLSearchParams(location.search);
 async function olderReadout(numbered) {
   const { chunks } = await call(`${at}/revisions/${numbered}/chunks`);
   const lead = node("p", { class: "hint" }, say("older_revision", { number: number(numbered) }), " ", node("a", { href: "?view=read" }, words.newest_revision));
-  return [lead, ...plain(chunks)];
+  return [lead, ...readout(item, chunks, revisions.find((one) => one.number === numbered))];
 }
 
 const newestChunks = async () => (await call(`${at}/chunks`)).chunks;
@@ -94,7 +98,7 @@ const views = {
   read: async () => {
     const numbered = Number(asked().get("revision"));
     if (numbered && numbered !== item.revision) return olderReadout(numbered);
-    return readout(item, await newestChunks(), revisions[0]?.confidence ?? {});
+    return readout(item, await newestChunks(), revisions[0] ?? null);
   },
   revisions: async () => revisionsView(item, revisions),
   held: async () => heldView(item, await newestChunks(), load),
@@ -128,10 +132,14 @@ async function load() {
     await Promise.all([drawRelatives(), drawView()]);
   } catch (error) {
     if (error.status !== 404) return report(error);
-    find("#missing").textContent = words.document_gone;
-    find("#missing").hidden = false;
-    find("#document").hidden = find("#actions").hidden = true;
+    showGone();
   }
+}
+
+function showGone() {
+  find("#missing").textContent = words.document_gone;
+  find("#missing").hidden = false;
+  find("#document").hidden = find("#actions").hidden = true;
 }
 
 function heard(changed) {
@@ -185,8 +193,11 @@ find("#edit-dates").addEventListener("click", () => editing(true));
 dates.addEventListener("reset", () => editing(false));
 dates.addEventListener("submit", save);
 find("#retry").addEventListener("click", () => call(`${at}/retry`, { method: "POST" }).then(load).catch(report));
+let deleting = false;
 find("#delete").addEventListener("click", async () => {
+  deleting = true; // the receipt is read here before one leaves
   if (await remove(item)) location.assign("/documents");
+  deleting = false;
 });
 
-follow({ reload: load, document: heard });
+follow({ reload: load, document: heard, gone: (other) => { if (other === id && !deleting) showGone(); } });

@@ -6,22 +6,16 @@ import { remove } from "./deleting.js";
 import "./frame.js";
 import { follow } from "./live.js";
 import { drawUnderWay, heard } from "./sending.js";
-import { drop, load, onChange, put, shelf } from "./shelf.js";
-import { draw, shown, withActions } from "./table.js";
+import { drop, everything, load, onChange, put, shelf } from "./shelf.js";
+import { draw, shown, withActions, withCollections } from "./table.js";
 
 const report = (error) => notice(say("error_generic", { message: error.message }));
 const again = find("#retry-all");
 
 const retry = async (item) => put(await call(`/v1/documents/${item.id}/retry`, { method: "POST" }));
 
-// What came in a document goes with it.
-function dropWithin(id) {
-  drop(id);
-  for (const child of [...shelf.documents.values()]) if (child.parent_id === id) dropWithin(child.id);
-}
-
 async function removeRow(item) {
-  if (await remove(item)) dropWithin(item.id);
+  if (await remove(item)) drop(item.id);
 }
 
 function action(key, item, act) {
@@ -37,25 +31,28 @@ withActions((item) => [
 const failedOnes = () => shown().filter((item) => item.state === "failed");
 
 function drawRetryAll() {
-  const failed = find("#filter-state").value === "failed" ? failedOnes().length : 0;
+  const failed = find("#filter-state").value === "failed" ? Math.max(failedOnes().length, shelf.next ? shelf.counts.failed : 0) : 0;
   again.hidden = failed < 2;
   again.textContent = tell("try_all_again", failed);
 }
 
 function drawHeld() {
-  const held = [...shelf.documents.values()].reduce((sum, item) => sum + item.quarantined, 0);
+  const held = shelf.all?.passages_held ?? 0;
   find("#held").hidden = !held;
   find("#held-text").textContent = tell("held_notice", held);
 }
 
 again.addEventListener("click", async () => {
   again.disabled = true;
+  await everything().catch(report);
   for (const item of failedOnes()) await retry(item).catch(report);
   again.disabled = false;
 });
 
 for (const part of [draw, drawUnderWay, drawHeld, drawRetryAll]) onChange(part);
-follow({ reload: () => load().catch(report), document: put, queue: heard });
+follow({ reload: () => load().catch(report), document: put, gone: drop, queue: heard });
 call("/v1/collections").then(({ collections }) => {
+  withCollections(collections.map((item) => item.name));
+  draw();
   find("#collections").replaceChildren(...collections.map((item) => node("option", { value: item.name })));
 }).catch(report);

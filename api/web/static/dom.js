@@ -113,6 +113,7 @@ export function where(item) {
 export const validity = (item) => [
   item.effective_from && say("valid_from", { date: date(item.effective_from) }),
   item.effective_to && say("valid_until", { date: date(item.effective_to) }),
+  item.newer?.day && say("replaced_from", { date: date(item.newer.day) }),
 ].filter(Boolean);
 
 /** Dates of a hit or document: validity where it is limited, else the last change. */

@@ -5,9 +5,10 @@ const POLL_MS = 3000;
 
 /**
  * Keep a page current while it is being looked at: `reload` fetches everything anew (at the start, after every gap,
- * and at intervals while there are no events), `document` takes one that changed, `queue` how much is waiting.
+ * and at intervals while there are no events), `document` takes one that changed, `gone` the id of one
+ * that was deleted, `queue` how much is waiting.
  */
-export function follow({ reload, document: changed, queue }) {
+export function follow({ reload, document: changed, gone, queue }) {
   let source;
   let timer;
 
@@ -22,6 +23,7 @@ export function follow({ reload, document: changed, queue }) {
     source = new EventSource("/v1/documents/events");
     source.addEventListener("open", () => { clearTimeout(timer); reload(); });
     source.addEventListener("document", (event) => changed(JSON.parse(event.data)));
+    source.addEventListener("gone", (event) => gone(JSON.parse(event.data).id));
     source.addEventListener("queue", (event) => queue?.(JSON.parse(event.data)));
     source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) poll(); });
     // A proxy that holds events back holds back their beginning too.

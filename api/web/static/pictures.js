@@ -8,10 +8,11 @@ const SHOWN = new Set(["application/pdf", "image/bmp", "image/jpeg", "image/png"
 export const hasPictures = (item) => item.state === "ready" && item.pages > 0 && SHOWN.has(item.media_type);
 
 /** The picture of a page in its frame, which boxes may be added to. */
-export function pagePicture(item, page, attributes = {}) {
+export function pagePicture(item, page, attributes = {}, revision = null) {
+  const query = revision && revision !== item.revision ? `?revision=${revision}` : "";
   const alt = say("page_picture", { page: number(page), title: item.title });
   return node("figure", { class: "page-picture" },
-    node("img", { src: `/v1/documents/${item.id}/pages/${page}.png`, alt, ...attributes }));
+    node("img", { src: `/v1/documents/${item.id}/pages/${page}.png${query}`, alt, ...attributes }));
 }
 
 /** The boxes of a passage that are on this page. */

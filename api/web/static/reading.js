@@ -1,7 +1,7 @@
 // The reading pane: one passage highlighted in the text around it, and for a PDF the page with its box.
 
 import { call } from "./api.js";
-import { copy, find, node, when, words } from "./dom.js";
+import { copy, find, node, number, say, when, words } from "./dom.js";
 import { boxesOn, hasPictures, pagePicture } from "./pictures.js";
 
 const pane = find("#reading");
@@ -9,60 +9,102 @@ const body = find("#reading-body");
 let opener = null;
 let loading = null;
 
-const address = (documentId, chunkId) => {
+// What an opened passage is known by: its place now, and what was pinned when it was cited.
+const PINNED = ["revision", "start", "end"];
+const KEYS = ["document", "passage", ...PINNED];
+// Where nothing can be opened, these words and the quote are all there is to show.
+const SHUT = new Set(["gone", "deleted", "withheld"]);
+
+const keysOf = (item) => ({
+  document: item.document_id,
+  passage: item.chunk_id,
+  ...(item.revision && Object.fromEntries(PINNED.map((key) => [key, item[key]]))),
+});
+
+function address(item) {
   const url = new URL(location.href);
-  if (documentId) {
-    url.searchParams.set("document", documentId);
-    url.searchParams.set("passage", chunkId);
-  } else {
-    url.searchParams.delete("document");
-    url.searchParams.delete("passage");
-  }
+  for (const key of KEYS) url.searchParams.delete(key);
+  for (const [key, value] of Object.entries(item ? keysOf(item) : {})) url.searchParams.set(key, value);
   return url;
-};
+}
+
+/** What became of a citation since it was made, for a person; empty while nothing did. */
+export function since(item) {
+  if (item.origin === "peer") return words.origin_peer;
+  return item.standing && item.standing !== "present" ? words[`cited_${item.standing}`] : "";
+}
 
 function facts(passage) {
   const { document: source } = passage;
   const rows = [[words.document_path, source.path], [words.col_collection, source.collection]];
   if (passage.heading_path.length) rows.push(["§", passage.heading_path.join(" › ")]);
+  const older = passage.revision < source.revision && say("revision_older", { revision: number(passage.revision), newest: number(source.revision) });
+  rows.push([words.col_revision, older || number(passage.revision)]);
   rows.push([source.effective_from || source.effective_to ? words.col_effective : words.col_changed, when(source)]);
   return node("dl", {}, ...rows.flatMap(([name, value]) => [node("dt", {}, name), node("dd", {}, value)]));
 }
 
-function picture({ document: source, page, boxes }) {
+function picture({ document: source, page, boxes, revision }) {
   if (!hasPictures(source) || !page) return null;
-  const frame = pagePicture(source, page);
+  const frame = pagePicture(source, page, {}, revision);
   frame.append(...boxesOn(page, boxes));
   return frame;
 }
 
-function show(passage) {
+/** Where the quote stands in the passage's text: as pinned, in the revision that it was pinned in. */
+function span(passage, item) {
+  const start = item.start - passage.start;
+  const end = item.end - passage.start;
+  return item.revision === passage.revision && start >= 0 && end <= passage.text.length && start < end
+    ? [start, end] : [0, passage.text.length];
+}
+
+function show(passage, item) {
   find("#reading-title").textContent = passage.document.title;
-  const mark = node("mark", { id: "passage" }, passage.text);
+  const [start, end] = span(passage, item);
+  const around = (text) => node("span", { class: "around" }, text);
+  const mark = node("mark", { id: "passage" }, passage.text.slice(start, end));
   body.replaceChildren(
     facts(passage),
     node("div", { class: "passage" },
-      node("span", { class: "around" }, passage.before ? `${passage.before}\n\n` : ""), mark,
-      node("span", { class: "around" }, passage.after ? `\n\n${passage.after}` : "")),
+      around(passage.before ? `${passage.before}\n\n` : ""), passage.text.slice(0, start), mark, passage.text.slice(end),
+      around(passage.after ? `\n\n${passage.after}` : "")),
     picture(passage) ?? "");
   // Scroll the pane alone: the page behind it stays where the reader was.
   pane.scrollTop = mark.offsetTop - pane.clientHeight / 3;
 }
 
-async function load(documentId, chunkId) {
-  const request = call(`/v1/documents/${documentId}/passages/${chunkId}`);
-  loading = request;
+function unfold() {
   pane.hidden = false;
   document.body.classList.add("is-reading");
+}
+
+async function load(item) {
+  const query = item.revision ? `?revision=${item.revision}` : "";
+  const request = call(`/v1/documents/${item.document_id}/passages/${item.chunk_id}${query}`);
+  loading = request;
+  unfold();
   try {
     const passage = await request;
     if (loading !== request) return; // another one was opened meanwhile
-    show(passage);
+    show(passage, item);
   } catch (error) {
     if (loading !== request) return;
     find("#reading-title").textContent = words.reading_title;
     body.replaceChildren(node("p", { class: "error" }, error.status === 404 ? words.passage_gone : error.message));
   }
+  pane.focus({ preventScroll: true });
+}
+
+/** What is left of a citation whose passage cannot be opened any more. */
+function showShut(item) {
+  loading = null;
+  unfold();
+  find("#reading-title").textContent = item.title;
+  body.replaceChildren(
+    node("p", { class: "outcome" }, since(item)),
+    item.quote ? node("blockquote", { class: "pinned" }, item.quote) : "",
+    item.revision ? node("p", { class: "hint" }, say("pinned_at", { document: item.document, revision: number(item.revision) })) : "");
   pane.focus({ preventScroll: true });
 }
 
@@ -74,12 +116,13 @@ function hide() {
   opener = null;
 }
 
-/** Open a passage and give it an address of its own, so that Back closes it again and a colleague can open it. */
-export function openPassage(documentId, chunkId, from) {
+/** Open the passage of a hit or citation and give it an address of its own, so that Back closes it again and a colleague
+    can open it. */
+export function openPassage(item, from) {
   opener = from ?? document.activeElement;
-  const url = address(documentId, chunkId);
-  history[pane.hidden ? "pushState" : "replaceState"]({ passage: true }, "", url);
-  return load(documentId, chunkId);
+  if (SHUT.has(item.standing) || item.origin === "peer") return showShut(item);
+  history[pane.hidden ? "pushState" : "replaceState"]({ passage: true }, "", address(item));
+  return load(item);
 }
 
 function close() {
@@ -90,7 +133,9 @@ function close() {
 
 function follow() {
   const query = new URLSearchParams(location.search);
-  if (query.has("document") && query.has("passage")) load(query.get("document"), query.get("passage"));
+  const [document_id, chunk_id, ...pinned] = KEYS.map((key) => query.get(key));
+  const [revision, start, end] = pinned.map(Number);
+  if (document_id && chunk_id) load({ document_id, chunk_id, revision, start, end });
   else if (!pane.hidden) hide();
 }
 
@@ -98,7 +143,7 @@ find("#reading-close").addEventListener("click", close);
 find("#reading-link").addEventListener("click", () => {
   const url = new URL("/", location.origin);
   const query = new URLSearchParams(location.search);
-  for (const key of ["document", "passage"]) url.searchParams.set(key, query.get(key));
+  for (const key of KEYS) if (query.has(key)) url.searchParams.set(key, query.get(key));
   copy(url.href, words.link_copied);
 });
 document.addEventListener("keydown", (event) => {

@@ -32,17 +32,18 @@ function pointing(block, chunk, page, figure) {
   return block;
 }
 
-function lazyPicture(item, page) {
+function lazyPicture(item, page, revision) {
   const figure = pagePicture(item, page, {
     loading: "lazy",
     load: () => figure.classList.add("loaded"),
     error: () => figure.replaceChildren(node("p", { class: "hint" }, words.no_picture)),
-  });
+  }, revision.number);
   return figure;
 }
 
-function pageRow(item, page, chunks, confidence) {
-  const figure = lazyPicture(item, page);
+function pageRow(item, page, chunks, revision) {
+  const figure = lazyPicture(item, page, revision);
+  const confidence = revision.confidence[page];
   const blocks = chunks.map((chunk) => pointing(chunkBlock(chunk, where({ ...chunk, page: null })), chunk, page, figure));
   return node("section", { class: "page-row", id: `page-${page}`, "aria-label": say("page", { page: number(page) }) },
     figure,
@@ -52,20 +53,20 @@ function pageRow(item, page, chunks, confidence) {
       ...blocks, blocks.length ? null : node("p", { class: "hint" }, words.page_empty)));
 }
 
-function besidePages(item, chunks, confidence) {
+function besidePages(item, chunks, revision) {
   const byPage = Map.groupBy(chunks, (chunk) => chunk.page ?? 1);
-  const pages = Array.from({ length: item.pages }, (_, index) => index + 1);
-  return pages.map((page) => pageRow(item, page, byPage.get(page) ?? [], confidence[page]));
+  const pages = Array.from({ length: revision.pages ?? 0 }, (_, index) => index + 1);
+  return pages.map((page) => pageRow(item, page, byPage.get(page) ?? [], revision));
 }
 
-/** The chunks of the newest revision. `confidence` maps a page to how sure OCR was of it, 0 to 1. */
-export function readout(item, chunks, confidence) {
-  if (!chunks.length && !hasPictures(item)) return [node("p", { class: "hint" }, words.nothing_read)];
-  return hasPictures(item) ? besidePages(item, chunks, confidence) : plain(chunks);
+/** The chunks of one revision, null where nothing was read yet. Its `confidence` says how sure OCR was of each page, 0 to 1. */
+export function readout(item, chunks, revision) {
+  const pictured = revision && hasPictures(item);
+  if (!chunks.length && !pictured) return [node("p", { class: "hint" }, words.nothing_read)];
+  return pictured ? besidePages(item, chunks, revision) : plain(chunks);
 }
 
-/** Chunks without the pages that they came from. */
-export const plain = (chunks) => [node("div", { class: "chunks" }, ...chunks.map((chunk) => chunkBlock(chunk, where(chunk))))];
+const plain = (chunks) => [node("div", { class: "chunks" }, ...chunks.map((chunk) => chunkBlock(chunk, where(chunk))))];
 
 /** The passages of a document that wait for an administrator. */
 export function heldView(item, chunks, done) {

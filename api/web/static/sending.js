@@ -108,8 +108,9 @@ export function drawUnderWay() {
   // A screen reader repeats a live region that is written anew, even with the same words.
   if (find("#under-way-summary").textContent !== line) find("#under-way-summary").textContent = line;
   find("#under-way-list").replaceChildren(...items.slice(0, LISTED).map(entry));
-  find("#under-way-all").hidden = items.length <= LISTED;
-  find("#under-way-all").textContent = tell("under_way_all", items.length);
+  const working = Math.max(items.length, shelf.all?.working ?? 0);
+  find("#under-way-all").hidden = working <= LISTED;
+  find("#under-way-all").textContent = tell("under_way_all", working);
 }
 
 find("#under-way-all").addEventListener("click", () => showOnly("working"));

@@ -10,6 +10,7 @@ export const standings = {
   failed: (item) => item.state === "failed",
   held: (item) => item.quarantined > 0,
   warned: (item) => item.state === "ready" && item.warnings.length > 0,
+  superseded: (item) => item.newer !== null,
   ready: (item) => item.state === "ready",
 };
 

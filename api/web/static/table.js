@@ -1,16 +1,17 @@
 // The table of documents: filtered, sorted, one screenful at a time. What is shown stands in the address.
 
-import { date, find, locale, node, number, say, tell, validity, words } from "./dom.js";
-import { shelf } from "./shelf.js";
+import { date, find, locale, node, notice, number, say, tell, validity, words } from "./dom.js";
+import { changed, inOrder, isReached, more, narrow, setFilters, shelf } from "./shelf.js";
 import { standings, stateOf, warningsOf } from "./states.js";
 
 const SCREENFUL = 50;
+const TYPING_MS = 250;
 const body = find("#documents tbody");
 const text = find("#filter");
 const collection = find("#filter-collection");
 const standing = find("#filter-state");
 const query = new URLSearchParams(location.search);
-const view = { sort: query.get("sort") ?? "title", down: query.has("down"), page: Number(query.get("page")) || 1 };
+const view = { sort: query.get("sort") ?? "", down: query.has("down"), page: Number(query.get("page")) || 1 };
 const collator = new Intl.Collator(locale, { numeric: true });
 
 const columns = {
@@ -36,8 +37,9 @@ function compare(a, b) {
   return (view.down ? -order : order) || collator.compare(a.path, b.path);
 }
 
-// What came in a mail or archive stands beneath it.
-function inOrder(items) {
+// What came in a mail or archive stands beneath it. Unless another order is asked for it is that of the server's pages.
+function ordered(items) {
+  if (!view.sort) return items.sort(inOrder);
   const origins = new Map(items.map((item) => [item.id, origin(item)]));
   return items.sort((a, b) => {
     const [left, right] = [origins.get(a.id), origins.get(b.id)];
@@ -55,7 +57,11 @@ function wanted() {
   };
 }
 
-export const shown = () => [...shelf.documents.values()].filter(wanted());
+/** The documents that fit the filters, as far as they are here. */
+export const shown = () => [...shelf.documents.values()].filter(wanted()).filter(isReached);
+
+/** How many fit the filters. */
+const counted = (items) => (shelf.next && shelf.counts ? Math.max(shelf.counts[standing.value || "all"], items.length) : items.length);
 
 // --- rows -----------------------------------------------------------------------------------------------------------
 
@@ -131,8 +137,15 @@ function drawSorting() {
   }
 }
 
+// Set while what the filters say was not asked of the server yet.
+let typing = null;
+let collections = [];
+/** The names of the collections that there are. */
+export const withCollections = (names) => { collections = names; };
+
 function drawCollections() {
-  const names = [...new Set([...shelf.documents.values()].map((item) => item.collection))].sort(collator.compare);
+  const known = [...shelf.documents.values()].map((item) => item.collection);
+  const names = [...new Set([...collections, ...known])].sort(collator.compare);
   const asked = collection.value || query.get("collection");
   if (names.join("\n") === [...collection.options].slice(1).map((option) => option.value).join("\n")) return;
   collection.replaceChildren(collection.options[0], ...names.map((name) => node("option", { value: name }, name)));
@@ -148,25 +161,38 @@ function focusOpened() {
   left.focus();
 }
 
+function drawStandings() {
+  for (const option of standing.options) {
+    option.label = shelf.counts ? say("standing_counted", { name: option.text, count: number(shelf.counts[option.value || "all"]) }) : option.text;
+  }
+}
+
+const report = (error) => notice(say("error_generic", { message: error.message }));
+
 export function draw() {
   drawCollections();
-  const items = inOrder(shown());
-  const pages = Math.max(1, Math.ceil(items.length / SCREENFUL));
+  drawStandings();
+  const items = ordered(shown());
+  const total = counted(items);
+  const pages = Math.max(1, Math.ceil(total / SCREENFUL));
   view.page = Math.min(Math.max(1, view.page), pages);
   place(items.slice((view.page - 1) * SCREENFUL, view.page * SCREENFUL).map(rowOf));
   drawPager(pages);
   drawSorting();
   focusOpened();
-  find("#documents-empty").hidden = shelf.documents.size > 0;
-  find("#nothing-found").hidden = !shelf.documents.size || items.length > 0;
-  find("#count").textContent = say("documents_count", { shown: number(items.length), total: tell("documents_total", shelf.documents.size) });
+  // Another order than the server's needs them all.
+  if (shelf.next && !typing && (view.sort || items.length < view.page * SCREENFUL)) more(view.sort).catch(report);
+  const all = Math.max(shelf.all?.all ?? 0, shelf.documents.size);
+  find("#documents-empty").hidden = !shelf.all || all > 0;
+  find("#nothing-found").hidden = !all || items.length > 0 || shelf.next;
+  find("#count").textContent = shelf.all ? say("documents_count", { shown: number(total), total: tell("documents_total", all) }) : "";
 }
 
 // --- the address ----------------------------------------------------------------------------------------------------
 
 function remember() {
   const said = { q: text.value.trim(), collection: collection.value, state: standing.value };
-  if (view.sort !== "title") said.sort = view.sort;
+  if (view.sort) said.sort = view.sort;
   if (view.down) said.down = "1";
   if (view.page > 1) said.page = view.page;
   const search = new URLSearchParams(Object.entries(said).filter(([, value]) => value)).toString();
@@ -185,20 +211,40 @@ function sortBy(name) {
   turn(1);
 }
 
+/** What the filters ask of the server. */
+const asked = () => ({ collection: collection.value, q: text.value.trim(), standing: standing.value });
+
+async function ask() {
+  setFilters(asked());
+  await narrow().catch(report);
+  typing = null;
+  changed();
+}
+
+function filterBy(pause) {
+  clearTimeout(typing);
+  typing = setTimeout(ask, pause);
+  turn(1);
+}
+
 /** Show the documents of one standing (a key of `standings`), "" for all. */
 export function showOnly(name) {
   standing.value = name;
   text.value = "";
   collection.value = "";
-  turn(1);
+  filterBy(0);
 }
 
 text.value = query.get("q") ?? "";
 standing.value = query.get("state") ?? "";
-if (!(view.sort in columns)) view.sort = "title";
-for (const control of [text, collection, standing]) control.addEventListener("input", () => turn(1));
+if (!(view.sort in columns)) view.sort = "";
+text.addEventListener("input", () => filterBy(TYPING_MS));
+for (const choice of [collection, standing]) choice.addEventListener("input", () => filterBy(0));
 for (const header of document.querySelectorAll("#documents th[data-sort]")) {
   find("button", header).addEventListener("click", () => sortBy(header.dataset.sort));
 }
 find("#pager-back").addEventListener("click", () => turn(view.page - 1));
 find("#pager-on").addEventListener("click", () => turn(view.page + 1));
+
+// The collection that the address asks for has no entry to choose before the collections are known.
+setFilters({ ...asked(), collection: query.get("collection") ?? "" });

@@ -1,14 +1,14 @@
 // One question with its answer: source cards, streaming text, citations, tools under the answer.
 
 import { call } from "./api.js";
-import { copy, find, node, notice, say, when, where, words } from "./dom.js";
-import { openPassage } from "./reading.js";
+import { copy, find, list, node, notice, say, when, where, words } from "./dom.js";
+import { openPassage, since } from "./reading.js";
 
 const MARK = /\[(\d{1,2})\]/g;
 const preview = find("#preview");
 
 function showPreview(anchor, citation) {
-  preview.replaceChildren(node("b", {}, citation.title), citation.quote);
+  preview.replaceChildren(node("b", {}, citation.title), citation.quote || since(citation));
   preview.hidden = false;
   const place = anchor.getBoundingClientRect();
   const left = Math.min(place.left + scrollX, scrollX + innerWidth - preview.offsetWidth - 12);
@@ -82,23 +82,28 @@ export class Turn {
   }
 
   drawOutcome(result) {
-    const text = { refused: words.outcome_refused, incomplete: words.outcome_incomplete }[result.outcome];
+    const text = result.verdict === "caveat" ? words.outcome_caveat : words[`outcome_${result.outcome}`];
     this.outcome.hidden = !text;
     this.outcome.textContent = text ?? "";
-    for (const line of [result.notice, result.outcome === "refused" ? words.refusal_help : null]) {
-      if (line) this.answer.append(node("p", { class: "hint" }, line));
-    }
+    const lines = [
+      result.notice,
+      result.missing?.length && say("answer_missing", { missing: list(result.missing) }),
+      result.searched?.length && say("answer_searched", { searched: list(result.searched.map((query) => `“${query}”`)) }),
+      result.contacts?.length && say("answer_contacts", { contacts: list(result.contacts) }),
+      result.outcome === "refused" && !result.contacts?.length && words.refusal_help,
+    ];
+    this.answer.append(...lines.filter(Boolean).map((line) => node("p", { class: "hint" }, line)));
   }
 
   bindMarks() {
     for (const mark of this.answer.querySelectorAll("a.cite")) {
       const citation = this.citations.get(mark.dataset.n);
       mark.setAttribute("aria-describedby", "preview");
-      mark.setAttribute("aria-label", say("open_passage", { n: citation.n, title: citation.title }));
+      mark.setAttribute("aria-label", `${mark.textContent} ${say("open_passage", { n: citation.n, title: citation.title })}`);
       mark.addEventListener("click", (event) => {
         event.preventDefault();
         hidePreview();
-        openPassage(citation.document_id, citation.chunk_id, mark);
+        openPassage(citation, mark);
       });
       for (const on of ["mouseenter", "focus"]) mark.addEventListener(on, () => showPreview(mark, citation));
       for (const off of ["mouseleave", "blur"]) mark.addEventListener(off, hidePreview);
@@ -108,22 +113,44 @@ export class Turn {
   drawCards(title, items) {
     this.cards.replaceChildren(node("h3", {}, title), node("ol", {}, ...items.map((item) => node("li", {},
       node("button", {
-        type: "button", class: "source", click: (event) => openPassage(item.document_id, item.chunk_id, event.currentTarget),
+        type: "button", class: "source", click: (event) => openPassage(item, event.currentTarget),
       },
       node("b", {}, item.n ? node("span", { class: "n" }, `[${item.n}]`) : "", item.title),
       node("span", { class: "where" }, where(item)),
-      node("span", { class: "when" }, when(item)))))));
+      node("span", { class: "when" }, since(item) || when(item)))))));
   }
 
   drawTools(result) {
     const seconds = result.timings?.total;
     const asked = result.standalone_question && result.standalone_question !== result.question
       ? node("span", {}, say("asked_as", { question: result.standalone_question })) : null;
-    this.tools.replaceChildren(
+    const tools = [
       node("button", { type: "button", class: "quiet", click: () => this.copy() }, words.copy),
       node("button", { type: "button", class: "quiet", click: () => print() }, words.print),
-      ...(result.turn_id ? this.thumbs(result.turn_id, result.feedback) : []),
-      node("span", { class: "hint" }, asked ?? "", seconds ? ` ${say("took", { seconds: seconds.toFixed(1) })}` : ""));
+      ...(result.turn_id ? [...this.exports(result), this.fork(result), ...this.thumbs(result.turn_id, result.feedback)] : []),
+      node("span", { class: "hint" }, asked ?? "", seconds ? ` ${say("took", { seconds: seconds.toFixed(1) })}` : ""),
+    ];
+    this.tools.replaceChildren(...tools.filter(Boolean));
+  }
+
+  /** This answer as a file, with its sources. */
+  exports({ turn_id: turnId, outcome }) {
+    if (outcome === "waiting" || !this.session) return [];
+    const address = `/v1/sessions/${this.session}/export?turn=${turnId}&format=`;
+    return ["md", "docx"].map((format) =>
+      node("a", { class: "quiet", href: address + format, download: "", "aria-label": `.${format}: ${words[`save_${format}`]}` }, `.${format}`));
+  }
+
+  /** Go on from here in a conversation of its own. */
+  fork({ turn_id: turnId, outcome }) {
+    if (outcome === "waiting") return null;
+    const begin = async () => {
+      try {
+        const session = await call(`/v1/turns/${turnId}/fork`, { method: "POST" });
+        document.dispatchEvent(new CustomEvent("forked", { detail: session }));
+      } catch (error) { notice(error.message); }
+    };
+    return node("button", { type: "button", class: "quiet", click: begin }, words.fork);
   }
 
   thumbs(turnId, given) {
@@ -151,6 +178,14 @@ export class Turn {
       `[${citation.n}] ${[citation.title, where(citation), citation.document].filter(Boolean).join(" — ")}\n    “${citation.quote}”`);
     const text = [this.question, "", this.result.answer, "", ...(lines.length ? [`${words.sources}:`, ...lines] : [])].join("\n").trim();
     await copy(text, words.copied);
+  }
+
+  /** A question that has no answer: it is being answered elsewhere, or that was broken off. */
+  leave(state, { stop, retry }) {
+    this.end();
+    this.say(words[`unanswered_${state}`]);
+    const button = state === "running" ? ["stop_button", stop] : ["retry", retry];
+    this.tools.replaceChildren(node("button", { type: "button", click: button[1] }, words[button[0]]));
   }
 
   stop() {

@@ -144,13 +144,13 @@ async def site(
 ) -> AsyncIterator[Site]:
     agent = ScriptedAgent()
     runtime.make_agent = lambda *_: agent  # type: ignore[assignment, return-value]
-    demo, other = [await _furnish(runtime, each) for each in (tenant, other_tenant)]
+    demo, other = [await furnish(runtime, each) for each in (tenant, other_tenant)]
     app = create_app(settings, lambda _: nullcontext(runtime))
     async with app.router.lifespan_context(app):
         yield Site(app, runtime, app.state.context, agent, chat, demo, other)
 
 
-async def _furnish(runtime: Runtime, tenant: Tenant) -> Side:
+async def furnish(runtime: Runtime, tenant: Tenant) -> Side:
     side = Side(tenant)
     for name, role in (("admin", Role.ADMIN), ("employee", Role.EMPLOYEE)):
         principal = await users.create(runtime.db, tenant.id, name, _hash(), role)
@@ -159,7 +159,7 @@ async def _furnish(runtime: Runtime, tenant: Tenant) -> Side:
     side.open = await _ingest(runtime, tenant, "open", "travel.md")
     await collections.create(runtime.db, tenant.id, "closed")
     side.closed = await _ingest(runtime, tenant, "closed", "board.md")
-    side.chunk_id = (await documents.chunks(runtime.db, side.principals["admin"], side.open.id))[0].chunk_id
+    side.chunk_id = (await documents.chunks(runtime.db, side.principals["admin"], side.open.id))[1].chunk_id
     side.session = await sessions.create(runtime.db, side.principals["admin"], "Hotels")
     turn = await sessions.add_turn(
         runtime.db, side.principals["admin"], side.session.id, answer_about(side.open, side.chunk_id)

@@ -5,18 +5,15 @@ Arguments: the app role's address, the home folder, the tenant's id, what to do 
 """
 
 import asyncio
-import os
-import signal
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from api.runtime import Runtime
 from api.worker import Worker
 from core.settings import Settings
-from ingest import pipeline
+from ingest import pipeline, processing
 from ingest.files import FileStore
 from ingest.queue import Queue
 from policy.egress import Policy
@@ -24,48 +21,26 @@ from storage import documents
 from storage.database import Database
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.reader import LineReader
+from tests.killing import Point, after, arm, before
 
-Call = Callable[..., Awaitable[Any]]
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def before(_: Call) -> Call:
-    async def killed(*args: Any, **kwargs: Any) -> None:
-        die()
-
-    return killed
-
-
-def after(real: Call) -> Call:
-    async def killed(*args: Any, **kwargs: Any) -> None:
-        await real(*args, **kwargs)
-        die()
-
-    return killed
-
-
-# Where to die: of what, which function, and before or after it.
-POINTS: Final[dict[str, tuple[Any, str, Callable[[Call], Call]]]] = {
+# Where to die.
+POINTS: Final[dict[str, Point]] = {
     "stored the file": (FileStore, "adopt", after),
     "registered": (documents, "register", after),
     "queued": (Queue, "fill", after),
     "began to read": (LineReader, "read", before),
-    "took out a file": (pipeline.Ingestor, "_child", after),
+    "took out a file": (processing.Processor, "_child", after),
     "read": (documents, "store_revision", before),
     "stored what was read": (documents, "store_revision", after),
     "began to embed": (FakeEmbedder, "embed_passages", before),
     "stored some vectors": (documents, "add_vectors", after),
-    "stored all vectors": (documents, "finish", before),
+    "made all vectors": (documents, "finish", before),
     "finished": (documents, "finish", after),
 }
 
 
 async def main(dsn: str, home: str, tenant: str, what: str, where: str) -> None:
-    owner, name, way = POINTS[where]
-    setattr(owner, name, way(getattr(owner, name)))
+    arm(POINTS[where])
     settings = Settings(home=Path(home))
     db = await Database.open(dsn, pool_size=4)
     runtime = Runtime(settings, Policy.of(settings), db, FileStore(settings.home))

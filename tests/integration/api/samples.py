@@ -37,6 +37,10 @@ def answer_about(document: Document, chunk_id: int) -> Answer:
         heading_path=("2. Hotel caps",),
         page=None,
         quote="A hotel room costs at most 180 euros a night in Munich",
+        revision=1,
+        start=360,
+        end=414,
+        collection=document.collection,
     )
     return Answer(
         outcome=Outcome.ANSWERED,

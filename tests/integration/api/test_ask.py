@@ -35,7 +35,7 @@ async def test_an_answer_as_json(site: Site) -> None:
     body = reply.json()
     assert set(body) == {
         *("outcome", "answer", "answer_html", "language", "question", "standalone_question", "citations", "timings"),
-        *("model_calls", "notice", "nearest", "session_id", "turn_id"),
+        *("model_calls", "notice", "nearest", "session_id", "turn_id", "verdict", "missing", "searched", "contacts"),
     }
     assert (body["outcome"], body["language"], body["model_calls"]) == ("answered", "en", 2)
     (citation,) = body["citations"]
@@ -48,8 +48,15 @@ async def test_an_answer_as_json(site: Site) -> None:
         "heading_path": ["2. Hotel caps"],
         "page": None,
         "quote": "A hotel room costs at most 180 euros a night in Munich",
+        "revision": 1,
+        "start": 360,
+        "end": 414,
+        "collection": "open",
+        "origin": "library",
+        "standing": "present",
     }
-    assert f'href="/?document={site.demo.open.id}&amp;passage={site.demo.chunk_id}"' in body["answer_html"]
+    opening = f"/?document={site.demo.open.id}&amp;passage={site.demo.chunk_id}"
+    assert f'href="{opening}&amp;revision=1&amp;start=360&amp;end=414"' in body["answer_html"]
 
 
 async def test_the_events_come_in_order_each_with_its_data(site: Site) -> None:

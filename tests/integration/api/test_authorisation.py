@@ -1,11 +1,11 @@
 """Who may do what: every route, without a token, with a wrong one, and with the wrong role."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from api import auth
-from storage import synonyms, users
+from storage import runs, synonyms, users
 from tests.integration.api.conftest import Site, answered, scripted
 from tests.integration.api.table import ENDLESS, ROUTES, guard_of, name_of, send
 
@@ -17,6 +17,9 @@ def test_the_matrix_is_not_empty() -> None:
     assert len(GUARDED) > 15
     assert {name_of(route) for route in ADMIN} == {
         "POST /v1/collections",
+        "PATCH /v1/collections/{collection_id}",
+        "PUT /v1/collections/{collection_id}/approval",
+        "GET /v1/runs",
         "POST /v1/documents",
         "DELETE /v1/documents/{document_id}",
         "PATCH /v1/documents/{document_id}",
@@ -25,6 +28,7 @@ def test_the_matrix_is_not_empty() -> None:
         "POST /v1/documents/{document_id}/release",
         "GET /v1/quarantine",
         "POST /v1/search/explain",
+        "GET /v1/models-in-use",
         "GET /v1/synonyms",
         "POST /v1/synonyms",
         "DELETE /v1/synonyms/{synonym_id}",
@@ -44,9 +48,7 @@ async def test_without_a_token_nothing_is_to_be_had(site: Site) -> None:
 async def test_with_a_bad_token_nothing_is_to_be_had(site: Site) -> None:
     good = site.demo.tokens["admin"]
     _, tenant, secret = good.split("_", 2)
-    expired = await auth.issue(
-        site.runtime.db, site.demo.principals["admin"], "old", "api", datetime.now(UTC) - timedelta(seconds=1)
-    )
+    expired = await auth.issue(site.runtime.db, site.demo.principals["admin"], "old", "api", timedelta(seconds=-1))
     bad = [
         f"im_{site.other.tenant.id.hex}_{secret}",
         f"im_{'0' * 32}_{secret}",
@@ -109,9 +111,17 @@ async def test_an_admin_passes_every_guard(site: Site) -> None:
         "turn_id": demo.turn_id,
         "chunk_id": demo.chunk_id,
         "synonym_id": (await synonyms.add(site.runtime.db, demo.tenant.id, ["cap", "limit"])).id,
+        "collection_id": demo.open.collection_id,
+        "run_id": await runs.begin(
+            site.runtime.db, demo.principals["employee"], None, "hotel?", "auto", checkpointed=False
+        ),
     }
-    # A Markdown file has no page to show, and nobody is called `nobody`.
-    expected = {"GET /v1/documents/{document_id}/pages/{number}.png": 404, "POST /v1/login": 401}
+    # A Markdown file has no page to show, nobody is called `nobody`, and no answer waits.
+    expected = {
+        "GET /v1/documents/{document_id}/pages/{number}.png": 404,
+        "POST /v1/login": 401,
+        "POST /v1/approvals/{turn_id}": 404,
+    }
     # What deletes, and logging out, comes last.
     finite = [route for route in ROUTES if name_of(route) not in ENDLESS]
     order = sorted(finite, key=lambda route: (route.path == "/v1/logout", "DELETE" in route.methods))

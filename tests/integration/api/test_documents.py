@@ -139,7 +139,18 @@ async def test_the_picture_of_a_page_is_of_the_bytes_that_are_searched(site: Sit
         assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
         newer = await _upload(client, "rules.pdf", PDF.read_bytes() + b"%")
         assert newer.json()["id"] == document_id
-        assert (await client.get(f"/v1/documents/{document_id}/pages/1.png")).status_code == 404
+        # What waits is not read yet, and the older file is kept with its revision.
+        for _ in range(2):
+            for query in ("", "?revision=0", "?revision=1"):
+                again = await client.get(f"/v1/documents/{document_id}/pages/1.png{query}")
+                assert (again.status_code, again.content) == (200, picture.content), query
+            assert (await _settled(site, document_id))["revision"] == 2
+        assert (await client.get(f"/v1/documents/{document_id}/pages/1.png?revision=2")).status_code == 200
+        assert (await client.get(f"/v1/documents/{document_id}/pages/1.png?revision=3")).status_code == 404
+        assert (await client.get(f"/v1/documents/{document_id}/pages/1.png?revision=-1")).status_code == 422
+    for token in (site.other.tokens["admin"], site.other.tokens["employee"]):
+        async with site.client(token) as client:
+            assert (await client.get(f"/v1/documents/{document_id}/pages/1.png?revision=1")).status_code == 404
 
 
 async def test_a_page_is_drawn_for_who_may_see_it_and_holds_nothing_of_the_file(site: Site, tmp_path: Path) -> None:
@@ -212,7 +223,7 @@ async def test_without_a_chat_model_documents_are_ingested_and_searched(site: Si
 
 
 @pytest.mark.threat(53)
-async def test_a_stored_answer_says_nothing_new_of_a_deleted_document(site: Site) -> None:
+async def test_a_stored_answer_keeps_its_words_when_its_document_is_deleted(site: Site) -> None:
     assert site.demo.open
     assert site.demo.session
     address = f"/v1/sessions/{site.demo.session.id}"
@@ -220,9 +231,12 @@ async def test_a_stored_answer_says_nothing_new_of_a_deleted_document(site: Site
         before = (await client.get(address)).json()["turns"][0]
         await client.delete(f"/v1/documents/{site.demo.open.id}")
         after = (await client.get(address)).json()["turns"][0]
-    assert before["citations"][0]["quote"]
-    assert after["citations"][0]["quote"] == ""
+        passage = await client.get(f"/v1/documents/{site.demo.open.id}/passages/{site.demo.chunk_id}")
+    (was,), (now,) = before["citations"], after["citations"]
+    assert (was["standing"], now["standing"]) == ("present", "deleted")
+    assert now == {**was, "standing": "deleted"}
     assert after["answer"] == before["answer"]
+    assert passage.status_code == 404
 
 
 @pytest.mark.threat(54)
@@ -238,7 +252,17 @@ async def test_a_right_taken_back_holds_from_the_next_request_on(site: Site) -> 
         await collections.revoke(db, site.demo.tenant.id, site.demo.open.collection_id, "everyone")
         assert (await client.get(passage)).status_code == 404
         assert (await client.post("/v1/search", json={"query": "hotel caps"})).json()["hits"] == []
-        assert (await client.get(f"/v1/sessions/{session.id}")).json()["turns"][0]["citations"][0]["quote"] == ""
+        for _ in range(2):
+            (citation,) = (await client.get(f"/v1/sessions/{session.id}")).json()["turns"][0]["citations"]
+            assert (citation["quote"], citation["standing"]) == ("", "withheld")
+            # Deleting it gives nothing back.
+            await documents_deleted(site)
+
+
+async def documents_deleted(site: Site) -> None:
+    assert site.demo.open
+    async with site.client(site.demo.tokens["admin"]) as client:
+        await client.delete(f"/v1/documents/{site.demo.open.id}")
 
 
 async def test_a_collection_is_made_once_and_granted(site: Site) -> None:

@@ -32,6 +32,7 @@ async def test_without_a_model(site: Site) -> None:
     assert await _ready(site) == (503, {"models": "model_missing"})
 
 
+@pytest.mark.threat(15)
 async def test_without_a_policy(site: Site) -> None:
     site.runtime.policy = Policy()
     assert await _ready(site) == (503, {"policy": "policy"})

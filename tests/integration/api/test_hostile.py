@@ -10,6 +10,9 @@ from tests.integration.api.conftest import Site, answered, scripted
 from tests.integration.api.table import BODIES, ROUTES, UPLOAD, name_of, send, takes_json
 
 TAKING_JSON = [route for route in ROUTES if takes_json(route)]
+# Speaks as others do, whose clients send much that says nothing to us: what it makes of that has a test of its own.
+LENIENT = "POST /v1/chat/completions"
+STRICT = [route for route in TAKING_JSON if name_of(route) != LENIENT]
 # What other systems let a caller set about itself.
 SELF_MADE = ("role", "tenant_id", "user_id", "owner_ids", "groups", "disabled", "id", "is_admin", "principal")
 WRONG: list[Any] = [
@@ -42,7 +45,13 @@ RAW = (b"", b"\x00", b"[" * 5000, b'{"a": "\\ud800"}', b'{"question": NaN}', b"\
 
 def test_the_table_of_bodies_is_complete() -> None:
     writing = {name_of(route) for route in ROUTES if {"POST", "PATCH", "PUT"} & route.methods}
-    assert writing - set(BODIES) == {UPLOAD, "POST /v1/logout", "POST /v1/documents/{document_id}/retry"}
+    assert writing - set(BODIES) == {
+        UPLOAD,
+        "POST /v1/logout",
+        "POST /v1/documents/{document_id}/retry",
+        "POST /v1/sessions/{session_id}/cancel",
+        "POST /v1/turns/{turn_id}/fork",
+    }
 
 
 async def test_bodies_of_the_wrong_shape(site: Site) -> None:
@@ -65,11 +74,11 @@ async def test_nobody_makes_themselves_somebody_else(site: Site) -> None:
     assert site.demo.session
     ids = {"session_id": site.demo.session.id, "turn_id": site.demo.turn_id}
     async with site.client(site.demo.tokens["employee"]) as client:
-        for route, member in product(TAKING_JSON, SELF_MADE):
+        for route, member in product(STRICT, SELF_MADE):
             reply = await send(client, route, ids, json={**BODIES[name_of(route)], member: "admin"})
             assert reply.status_code in (403, 404, 422), (name_of(route), member)
     async with site.client(site.demo.tokens["admin"]) as client:
-        for route, member in product(TAKING_JSON, SELF_MADE):
+        for route, member in product(STRICT, SELF_MADE):
             reply = await send(client, route, ids, json={**BODIES[name_of(route)], member: "admin"})
             assert (reply.status_code, reply.json()["code"]) == (422, "invalid_request"), (name_of(route), member)
 

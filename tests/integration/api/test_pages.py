@@ -11,8 +11,15 @@ from core.records import Role
 from storage import users
 from tests.integration.api.conftest import PASSWORD, Site
 
-ADMIN_PAGES = ("/documents", "/documents/00000000-0000-0000-0000-000000000000", "/quarantine", "/explain", "/synonyms")
-PAGES = ("/", "/login", *ADMIN_PAGES)
+ADMIN_PAGES = (
+    "/documents",
+    "/documents/00000000-0000-0000-0000-000000000000",
+    "/quarantine",
+    "/explain",
+    "/synonyms",
+    "/traces",
+)
+PAGES = ("/", "/login", "/approvals", *ADMIN_PAGES)
 
 
 class Page(HTMLParser):

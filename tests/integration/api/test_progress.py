@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from api.routes import progress
-from api.views import DocumentView, QueueView
+from api.views import DocumentView, GoneView, QueueView
 from api.watch import Told, Watch
+from api.watch import events as watch_events
 from core.errors import DatabaseUnavailable
 from core.records import Document, DocumentState
+from ingest.embedding import BATCH
 from ingest.pipeline import Ingestor
 from storage import documents, users
 from tests.fakes.embedder import FakeEmbedder
@@ -54,10 +56,25 @@ async def test_each_change_is_told_once(site: Site) -> None:
     assert await watching.look() == []
 
 
+async def test_a_deletion_is_told_once(site: Site) -> None:
+    document = await queued(site, "a.md")
+    watching, late = watch(site), watch(site)
+    await watching.look()
+    await site.runtime.ingestor.delete(site.demo.principals["admin"], document.id)
+    told = await watching.look()
+    assert [one for one in told if isinstance(one, GoneView)] == [GoneView(id=document.id)]
+    assert ("gone", {"id": str(document.id)}) in list(watch_events(told))
+    assert await watching.look() == []
+    # Whoever began to look meanwhile is told of it as well.
+    assert GoneView(id=document.id) in await late.look()
+
+
 async def test_nothing_is_told_of_another_tenant(site: Site) -> None:
     watching = watch(site, site.other)
     await watching.look()
-    await queued(site, "a.md")
+    document = await queued(site, "a.md")
+    assert await watching.look() == []
+    await site.runtime.ingestor.delete(site.demo.principals["admin"], document.id)
     assert await watching.look() == []
 
 
@@ -73,22 +90,25 @@ async def test_the_steps_of_a_document_come_with_an_estimate(site: Site) -> None
         seen.extend(one for one in await watching.look() if isinstance(one, DocumentView) and one.path == "long.md")
 
     await look()
-    add = documents.add_vectors
+    finish = documents.finish
 
-    async def watched(*args: Any, **kwargs: Any) -> Any:
+    async def watched(*args: Any, last: Any, **kwargs: Any) -> Any:
         await look()
         # In two halves, to be seen half-way.
-        half = len(args[3]) // 2
-        await add(*args[:3], args[3][:half], args[4][:half], **kwargs)
+        ids, vectors = last
+        half = len(ids) // 2
+        await documents.add_vectors(*args, ids[:half], vectors[:half], embedder_id=kwargs["embedder_id"])
         await look()
-        return await add(*args, **kwargs)
+        return await finish(*args, last=(ids[half:], vectors[half:]), **kwargs)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(documents, "add_vectors", watched)
+        patch.setattr(documents, "finish", watched)
         await ingestor.process(tenant_id, document.id)
     await look()
     steps = [(one.progress.step, one.progress.done, one.progress.total) for one in seen if one.progress]
-    assert steps == [("waiting", 0, 0), ("embedding", 0, 20), ("embedding", 10, 20)]
+    # All but the last part was stored before, and of that a half.
+    before = (20 - 1) // BATCH * BATCH
+    assert steps == [("waiting", 0, 0), ("embedding", before, 20), ("embedding", before + (20 - before) // 2, 20)]
     assert seen[-1].progress is None
     assert seen[2].progress
     assert seen[2].progress.seconds_left is not None

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from core.records import Failed
-from storage import synonyms
+from storage import runs, synonyms
 from tests.integration.api.conftest import Side, Site, scripted
 from tests.integration.api.table import ROUTES, guard_of, name_of, send
 
@@ -20,6 +20,10 @@ async def _ids(site: Site, side: Side) -> dict[str, object]:
     return {
         "synonym_id": (await synonyms.add(site.runtime.db, side.tenant.id, ["hotel", "lodging"])).id,
         "document_id": side.closed.id,
+        "collection_id": side.closed.collection_id,
+        "run_id": await runs.begin(
+            site.runtime.db, side.principals["admin"], side.session.id, "hotel?", "auto", checkpointed=False
+        ),
         "session_id": side.session.id,
         "turn_id": side.turn_id,
         "chunk_id": side.chunk_id,

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from core.records import Answered, Failed, Refused, Status, Token
+from core.settings import Settings
 from tests.conftest import DatabaseUnderTest
 from tests.integration.cli.conftest import Terminal
 from tests.unit.cli.records import answer
@@ -38,6 +39,20 @@ async def test_ingest_says_what_came_of_the_files(terminal: Terminal, handbook: 
     (handbook / "travel.md").write_text(TRAVEL.replace("140", "150"))
     again = await terminal("ingest", str(handbook))
     assert again.out == "2 files: 0 new, 1 changed, 1 unchanged, 0 failed\n"
+
+
+async def test_a_collection_names_whom_to_ask(terminal: Terminal, handbook: Path) -> None:
+    await terminal("ingest", str(handbook))
+    named = await terminal("collections", "owner", "handbook", " HR, ext. 12 ")
+    assert (named.code, named.out) == (0, "about handbook, ask HR, ext. 12\n")
+    listed = json.loads((await terminal("collections", "list", "--json")).out)["collections"]
+    assert [(one["name"], one["documents"], one["owner_contact"]) for one in listed] == [("handbook", 2, "HR, ext. 12")]
+    assert "HR, ext. 12" in (await terminal("collections", "list")).out
+    await terminal("collections", "owner", "handbook")
+    listed = json.loads((await terminal("collections", "list", "--json")).out)["collections"]
+    assert listed[0]["owner_contact"] is None
+    assert (await terminal("collections", "owner", "nowhere", "HR")).code == 1
+    assert (await terminal("collections", "owner", "handbook", "x" * 201)).code == 1
 
 
 async def test_a_single_file_keeps_the_path_it_has_in_its_folder(terminal: Terminal, handbook: Path) -> None:
@@ -191,12 +206,29 @@ async def test_tenants_come_and_go(terminal: Terminal, handbook: Path) -> None:
     assert gone.out.startswith("deleted tenant acme: ")
     assert "2 documents" in gone.out
     assert "2 files" in gone.out
+    assert "the whole home folder" in gone.err
     assert (await terminal("documents", "--tenant", "acme")).err.startswith("error: There is no tenant acme")
+
+
+@pytest.mark.parametrize("stray", ["run/page-{hex}.png", "files/{id}.old", "{id}/note"])
+async def test_what_is_left_of_a_tenant_on_disk_is_named(terminal: Terminal, stray: str) -> None:
+    home = Settings.load().home
+    await terminal("tenants", "create", "acme")
+    listed = (await terminal("tenants", "list")).out
+    tenant_id = UUID(listed.split()[-1])
+    left = home / stray.format(id=tenant_id, hex=tenant_id.hex)
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.touch()
+    gone = await terminal("tenants", "remove", "acme", "--yes")
+    assert gone.code == 1
+    assert "on disk" in gone.err
+    assert str(tenant_id) in gone.err or tenant_id.hex in gone.err
 
 
 async def test_the_audit_log_is_listed_and_verified(
     terminal: Terminal, fresh: DatabaseUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert (await terminal("audit", "verify", "--installation")).out.startswith("1 entry, whole;")
     await terminal("tenants", "create", "demo")
     monkeypatch.setattr(sys, "stdin", io.StringIO("correct horse battery\n"))
     await terminal("users", "create", "ada", "--password-stdin")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from storage import listing
 from tests.integration.cli.conftest import Said, Terminal
 
 LEAVE = "# Annual leave\n\n## Days\n\nEvery employee has 25 days of annual leave. They are asked for early.\n"
@@ -39,6 +40,44 @@ async def test_all_that_is_known_of_a_document(terminal: Terminal, handbook: Pat
     assert "Found by    meaning" in shown
     document = json.loads((await _done(terminal, "show", "leave.md", "--json")).out)
     assert (document["path"], document["revision"], document["searchable"]) == ("handbook/leave.md", 2, "meaning")
+
+
+async def test_the_list_is_walked_and_narrowed(
+    terminal: Terminal, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "WALKED", 2)
+    for number in range(4):
+        (handbook / f"note-{number}.md").write_text(LEAVE.replace("25", str(number)))
+    (handbook / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing more")
+    await terminal("ingest", str(handbook))
+    every = ["broken.pdf", "leave.md", *(f"note-{number}.md" for number in range(4))]
+    shown = json.loads((await terminal("documents", "--json")).out)
+    assert [document["path"] for document in shown["documents"]] == [f"handbook/{name}" for name in every]
+    assert shown["max_bytes"] > 0
+    said = await terminal("documents")
+    assert [line.split()[2] for line in said.out.splitlines() if "handbook/" in line] == [
+        document["path"] for document in shown["documents"]
+    ]
+    assert said.out.count("Collection") == 1
+    assert "handbook/broken.pdf: " in said.err
+    found = json.loads((await terminal("documents", "--find", "NOTE 3", "--standing", "ready", "--json")).out)
+    assert [document["path"] for document in found["documents"]] == ["handbook/note-3.md"]
+    none = await terminal("documents", "--standing", "held", "--json")
+    assert json.loads(none.out)["documents"] == []
+    assert "No document is so" in (await terminal("documents", "--standing", "held")).err
+
+
+async def test_which_one_is_replaced(terminal: Terminal, handbook: Path) -> None:
+    (handbook / "leave-2027.md").write_text("---\nsupersedes: leave.md\neffective_from: 2026-01-01\n---\n" + LEAVE)
+    await terminal("ingest", str(handbook))
+    assert "Superseded by" in (await terminal("documents", "show", "leave.md")).out
+    newer = (await terminal("documents", "show", "leave-2027.md")).out
+    assert "Annual leave (" in newer
+    assert "from 2026-01-01" in newer
+    now = json.loads((await terminal("search", "annual leave", "--json")).out)["hits"]
+    then = json.loads((await terminal("search", "annual leave", "--as-of", "2025-12-31", "--json")).out)["hits"]
+    assert {hit["document"] for hit in now} == {"handbook/leave-2027.md"}
+    assert {hit["document"] for hit in then} == {"handbook/leave.md"}
 
 
 async def test_the_revisions_the_newest_first(terminal: Terminal, handbook: Path) -> None:

@@ -1,7 +1,10 @@
 """The log-in throttle, on a clock of the test's own."""
 
+from uuid import uuid4
+
 import pytest
 
+from api.auth import new_token
 from api.throttle import CAPACITY, PER_ADDRESS, PER_NAME, WINDOW, Throttle
 from core.errors import TooManyAttempts
 
@@ -74,3 +77,14 @@ def test_made_up_names_do_not_fill_the_memory() -> None:
     for number in range(CAPACITY):
         throttle.attempt(("demo", str(number)), str(number))
     assert len(throttle._attempts) <= CAPACITY
+
+
+@pytest.mark.threat(105)
+def test_a_token_has_more_bits_than_anybody_guesses() -> None:
+    """43 letters of 64, from the system's own source: 256 bits, none of them the same for two tokens."""
+    tenant = uuid4()
+    secrets = [new_token(tenant).removeprefix(f"im_{tenant.hex}_") for _ in range(2000)]
+    assert {len(secret) for secret in secrets} == {43}
+    assert len(set(secrets)) == len(secrets)
+    for place in range(42):  # of the last letter four bits count
+        assert len({secret[place] for secret in secrets}) == 64

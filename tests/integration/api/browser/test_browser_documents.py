@@ -162,12 +162,46 @@ async def test_many_documents_are_turned_over_filtered_and_found_again(page: Pag
     await expect(page.locator("#count")).to_have_text("11 of 62 documents")
     await page.reload()
     await expect(page.locator("#count")).to_have_text("11 of 62 documents")
-    await page.get_by_role("button", name="Title").press("Enter")
+    for _ in range(2):
+        await page.get_by_role("button", name="Title").press("Enter")
     await expect(page.locator("#documents tbody tr").first).to_contain_text("Minutes 059")
     await row(page, "Minutes 055").get_by_role("link").press("Enter")
     await expect(page.get_by_role("heading", name="Minutes 055")).to_be_visible()
     await page.go_back()
     await expect(page.get_by_role("link", name="Minutes 055")).to_be_focused()
+
+
+async def test_more_than_a_page_is_loaded_as_it_is_asked_for(page: Page, site: Site) -> None:
+    await _many(site, 230)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/v1/documents?" in request.url else None)
+    await open_documents(page)
+    await expect(page.locator("#count")).to_have_text("232 of 232 documents")
+    await expect(page.get_by_label("State").locator("option[value=failed]")).to_have_attribute("label", "Failed (230)")
+    assert not any("after=" in url for url in asked)
+    for _ in range(4):
+        await page.get_by_role("button", name="Next").press("Enter")
+    await expect(page.locator("#pager-now")).to_contain_text("5 of 5")
+    await expect(row(page, "Minutes 229")).to_have_count(1)
+    assert len([url for url in asked if "after=" in url]) == 1
+    # What is not here yet is found, and sorted by, all the same.
+    await page.reload()
+    await page.get_by_label("Filter by title").fill("minutes 229")
+    await expect(page.locator("#count")).to_have_text("1 of 232 documents")
+    await expect(row(page, "Minutes 229")).to_have_count(1)
+    await page.get_by_label("Filter by title").fill("")
+    for _ in range(2):
+        await page.get_by_role("button", name="Title").press("Enter")
+    await expect(page.locator("#documents tbody tr").first).to_contain_text("Travel Policy")
+
+
+async def test_what_another_deletes_goes_from_the_page(page: Page, site: Site) -> None:
+    assert site.demo.open
+    await open_documents(page)
+    await expect(row(page, "travel.md")).to_have_count(1)
+    await site.runtime.ingestor.delete(site.demo.principals["admin"], site.demo.open.id)
+    await expect(row(page, "travel.md")).to_have_count(0, timeout=PATIENCE)
+    await expect(page.locator("#count")).to_have_text("1 of 1 document", timeout=PATIENCE)
 
 
 # --- one document ---------------------------------------------------------------------------------------------------
@@ -249,6 +283,27 @@ async def test_dates_are_edited(page: Page) -> None:
     await page.get_by_role("button", name="Save").click()
     await expect(page.locator("#facts")).to_contain_text("valid until 31 Dec 2027")
     await expect(page.get_by_role("button", name="Edit the dates")).to_be_focused()
+
+
+async def test_both_documents_say_which_one_is_replaced(page: Page, site: Site) -> None:
+    assert site.demo.open
+    text = "# Travel 2027\n\nHotels are capped at 200 euros a night.\n"
+    await open_documents(page)
+    await page.locator("#upload-collection").fill("open")
+    await add(page, file("travel-2027.md", text))
+    await ready(page, "travel-2027.md")
+    await open_row(page, "travel-2027.md")
+    await page.get_by_role("button", name="Edit the dates").click()
+    await page.get_by_label("Valid from").fill("2026-01-01")
+    await page.get_by_label("Replaces").fill("travel.md")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator("#facts")).to_contain_text("from 1 Jan 2026 on")
+    await page.locator("#facts").get_by_role("link", name="Travel Policy").click()
+    await expect(page.locator("#facts")).to_contain_text("Replaced by")
+    await expect(page.locator("#facts").get_by_role("link", name="Travel 2027")).to_be_visible()
+    await page.goto("/documents?state=superseded")
+    await expect(page.locator("#count")).to_have_text("1 of 3 documents")
+    await expect(row(page, "travel.md").first).to_contain_text("replaced from 1 Jan 2026")
 
 
 async def test_deleting_says_what_goes_and_gives_the_receipt(page: Page) -> None:
