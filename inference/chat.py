@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -26,7 +26,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from core.errors import InferenceError, IntramurosError, ModelTimedOut
-from inference.interfaces import Completion, Message, Traits
+from inference import tokens
+from inference.interfaces import Completion, Ended, Message, Traits, Usage
 from inference.thinking import ThinkingFilter, without_thinking
 
 log = logging.getLogger(__name__)
@@ -37,19 +38,12 @@ _MESSAGES: Mapping[str, type[BaseMessage]] = {"system": SystemMessage, "user": H
 RETRY_DELAYS = (0.5, 2.0)
 
 
-class Ending(NamedTuple):
-    """How a reply ended, as its server reports it."""
-
-    finish: Literal["stop", "length"]
-    prompt_tokens: int
-    completion_tokens: int
-
-
 class Provider(Protocol):
     """What differs between model servers. `foreign` lists the exceptions that `translate` knows."""
 
     kind: Literal["ollama", "openai", "embedded"]
     name: str
+    identity: str
     traits: Traits
     foreign: tuple[type[Exception], ...]
 
@@ -63,7 +57,7 @@ class Provider(Protocol):
         """Keyword arguments of one call; `top` asks for that many alternatives of each token."""
         ...
 
-    def ending(self, reply: AIMessageChunk, prompt: Sequence[BaseMessage]) -> Ending:
+    def ending(self, reply: AIMessageChunk, prompt: Sequence[BaseMessage]) -> Usage:
         """Check a whole reply. Raises InferenceError when it was cut off, PromptTooLong when its prompt was."""
         ...
 
@@ -85,6 +79,7 @@ class LangChat:
 
     def __init__(self, provider: Provider, *, timeout: float, retry_delays: Sequence[float] = RETRY_DELAYS) -> None:
         self.name = provider.name
+        self.identity = provider.identity
         self.provider = provider.kind
         self.traits = provider.traits
         self._provider = provider
@@ -100,28 +95,30 @@ class LangChat:
         schema: Mapping[str, Any] | None = None,
     ) -> Completion:
         options = self._provider.options(max_tokens=max_tokens, stop=stop, schema=schema)
-        reply, ending = await self._whole(_prompt(messages), options)
-        return Completion(
-            without_thinking(str(reply.text)), ending.finish, ending.prompt_tokens, ending.completion_tokens
-        )
+        reply, usage = await self.whole(_prompt(messages), options, max_tokens)
+        return Completion(without_thinking(str(reply.text)), usage.finish, usage.prompt_tokens, usage.completion_tokens)
 
     async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()
+        self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = (), ended: Ended | None = None
     ) -> AsyncIterator[str]:
         options = self._provider.options(max_tokens=max_tokens, stop=stop)
         thinking = ThinkingFilter()
-        async with aclosing(self.pieces(_prompt(messages), options)) as pieces:
+        async with aclosing(self.pieces(_prompt(messages), options, max_tokens, ended)) as pieces:
             async for piece in pieces:
                 if text := thinking.feed(str(piece.text)):
                     yield text
         if text := thinking.finish():
             yield text
 
-    async def first_token(self, messages: Sequence[Message], *, top: int = 20) -> Mapping[str, float] | None:
+    async def first_token(
+        self, messages: Sequence[Message], *, top: int = 20, ended: Ended | None = None
+    ) -> Mapping[str, float] | None:
         if not self.traits.logprobs:
             return None
         options = self._provider.options(max_tokens=1, stop=(), top=top)
-        reply, _ = await self._whole(_prompt(messages), options)
+        reply, usage = await self.whole(_prompt(messages), options, 1)
+        if ended is not None:
+            ended(usage)
         return self._provider.first_token(reply)
 
     def langchain(self) -> BaseChatModel:
@@ -135,13 +132,14 @@ class LangChat:
         return self._provider.options(**arguments)
 
     async def pieces(
-        self, prompt: Sequence[BaseMessage], options: Mapping[str, Any]
+        self, prompt: Sequence[BaseMessage], options: Mapping[str, Any], max_tokens: int, ended: Ended | None = None
     ) -> AsyncGenerator[AIMessageChunk, None]:
         """A checked reply as it comes, thinking included. A refused call is tried again, a begun one never."""
+        tokens.check_room(prompt, options.get("tools") or (), max_tokens, self.traits.context_tokens)
         for delay in (*self._retry_delays, None):
             begun = False
             try:
-                async with aclosing(self._once(prompt, options)) as pieces:
+                async with aclosing(self._once(prompt, options, ended)) as pieces:
                     async for piece in pieces:
                         begun = True
                         yield piece
@@ -149,11 +147,30 @@ class LangChat:
             except InferenceError as error:
                 if begun or delay is None or not error.details.get("busy"):
                     raise
-                log.info("model call refused, trying again", extra={"code": error.code, "model": self.name})
-                await asyncio.sleep(delay)
+                await self._wait(delay, error)
+
+    async def whole(
+        self, prompt: Sequence[BaseMessage], options: Mapping[str, Any], max_tokens: int
+    ) -> tuple[AIMessageChunk, Usage]:
+        """A checked reply once it is whole, thinking included. One that broke off is tried again like a refused one."""
+        tokens.check_room(prompt, options.get("tools") or (), max_tokens, self.traits.context_tokens)
+        for delay in (*self._retry_delays, None):
+            usages: list[Usage] = []
+            try:
+                pieces = [piece async for piece in self._once(prompt, options, usages.append)]
+                return sum(pieces[1:], start=pieces[0]), usages[0]
+            except InferenceError as error:
+                if delay is None or not error.details.get("busy"):
+                    raise
+                await self._wait(delay, error)
+        raise InferenceError
+
+    async def _wait(self, delay: float, error: InferenceError) -> None:
+        log.info("model call failed, trying again", extra={"code": error.code, "model": self.name})
+        await asyncio.sleep(delay)
 
     async def _once(
-        self, prompt: Sequence[BaseMessage], options: Mapping[str, Any]
+        self, prompt: Sequence[BaseMessage], options: Mapping[str, Any], ended: Ended | None
     ) -> AsyncGenerator[AIMessageChunk, None]:
         reply: AIMessageChunk | None = None
         try:
@@ -167,7 +184,9 @@ class LangChat:
             raise self._provider.translate(error) from error
         if reply is None:
             raise InferenceError("The model server sent nothing. Try again.", busy=True)
-        self._provider.ending(reply, prompt)
+        usage = self._provider.ending(reply, prompt)
+        if ended is not None:
+            ended(usage)
 
     async def _read(
         self, model: BaseChatModel, prompt: Sequence[BaseMessage], options: Mapping[str, Any]
@@ -197,13 +216,6 @@ class LangChat:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-
-    async def _whole(self, prompt: Sequence[BaseMessage], options: Mapping[str, Any]) -> tuple[AIMessageChunk, Ending]:
-        pieces = [piece async for piece in self.pieces(prompt, options)]
-        reply = pieces[0]
-        for piece in pieces[1:]:
-            reply += piece
-        return reply, self._provider.ending(reply, prompt)
 
 
 class GuardedModel(BaseChatModel):
@@ -238,13 +250,9 @@ class GuardedModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        whole: AIMessageChunk | None = None
-        async for chunk in self._astream(messages, stop, **kwargs):
-            assert isinstance(chunk.message, AIMessageChunk)  # noqa: S101 as _astream makes them
-            whole = chunk.message if whole is None else whole + chunk.message
-        if whole is None:
-            raise InferenceError
-        return ChatResult(generations=[ChatGeneration(message=message_chunk_to_message(whole))])
+        reply, _ = await self.chat.whole(messages, *self._call(stop, kwargs))
+        visible = reply.model_copy(update={"content": without_thinking(str(reply.text))})
+        return ChatResult(generations=[ChatGeneration(message=message_chunk_to_message(visible))])
 
     async def _astream(
         self,
@@ -253,10 +261,8 @@ class GuardedModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        max_tokens = kwargs.pop("max_tokens", REPLY_TOKENS)
-        options = {**self.chat.options(max_tokens=max_tokens, stop=stop or ()), **kwargs}
         thinking = ThinkingFilter()
-        async with aclosing(self.chat.pieces(messages, options)) as pieces:
+        async with aclosing(self.chat.pieces(messages, *self._call(stop, kwargs))) as pieces:
             async for piece in pieces:
                 text = thinking.feed(str(piece.text))
                 chunk = ChatGenerationChunk(message=piece.model_copy(update={"content": text}))
@@ -266,9 +272,23 @@ class GuardedModel(BaseChatModel):
         if rest := thinking.finish():
             yield ChatGenerationChunk(message=AIMessageChunk(content=rest))
 
+    def _call(self, stop: Sequence[str] | None, options: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+        """The provider's keyword arguments of a call with these of LangChain's, and its limit of tokens."""
+        others = {name: value for name, value in options.items() if name != "max_tokens"}
+        max_tokens = int(options.get("max_tokens", REPLY_TOKENS))
+        return {**self.chat.options(max_tokens=max_tokens, stop=stop or ()), **others}, max_tokens
+
 
 def _prompt(messages: Sequence[Message]) -> list[BaseMessage]:
     return [_MESSAGES[message.role](content=message.content) for message in messages]
+
+
+def usage_of(reply: AIMessage) -> Usage:
+    """What the call took that a reply of `langchain()` came from; such a reply was checked before."""
+    said, counted = reply.response_metadata, reply.usage_metadata
+    finish = said.get("done_reason") or said.get("finish_reason")
+    read, wrote = (counted["input_tokens"], counted["output_tokens"]) if counted else (0, 0)
+    return Usage("length" if finish == "length" else "stop", read, wrote)
 
 
 def finish_of(reason: str | None) -> Literal["stop", "length"]:

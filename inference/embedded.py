@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 
 from core.errors import MissingExtra, ModelUnavailable
 from core.settings import Settings
-from inference import llama_server, runfile
+from inference import fetch, llama_server, runfile
 from inference.interfaces import Traits
 from inference.openai import CAPABLE_BILLIONS, Client, OpenAIDialect, billions_in
 from policy.egress import Policy
@@ -36,6 +36,7 @@ class EmbeddedProvider(OpenAIDialect):
             raise MissingExtra
         super().__init__()
         self.name = gguf.stem
+        self.identity = f"embedded:{fetch.fingerprint(gguf)}"
         capable = (billions_in(self.name) or 0) >= CAPABLE_BILLIONS
         self.traits = Traits(tools=True, logprobs=True, capable=capable, context_tokens=settings.num_ctx)
         self._settings, self._policy, self._gguf = settings, policy, gguf

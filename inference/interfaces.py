@@ -1,6 +1,6 @@
 """The two small interfaces that every local model stands behind, and the values they exchange."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -17,6 +17,19 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one call took, as its server counted: 0 where it did not. `finish` is `length` when max_tokens cut it."""
+
+    finish: Literal["stop", "length"]
+    prompt_tokens: int
+    completion_tokens: int
+
+
+# Is told, when a call ended well, what it took.
+Ended = Callable[[Usage], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +59,13 @@ class Traits:
 class ChatModel(Protocol):
     """A chat model. Every call is at temperature 0, has a token limit and a time-out, and never cuts a prompt.
 
+    A reply that was cut off, broke off, or did not say how it ended is an error: tried again by whatever gives whole
+    replies, raised by `stream`. `identity` is the same for as long as the model's weights are.
     Errors: ModelUnavailable, ModelMissing, ModelTimedOut, ModelRefused, PromptTooLong, InferenceError.
     """
 
     name: str
+    identity: str
     provider: Literal["ollama", "openai", "embedded"]
     traits: Traits
 
@@ -64,11 +80,15 @@ class ChatModel(Protocol):
         """The whole reply; under `schema` (a JSON schema) the text is one JSON value that fits it."""
         ...
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()) -> AsyncIterator[str]:
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = (), ended: Ended | None = None
+    ) -> AsyncIterator[str]:
         """The reply's pieces as they come, thinking removed. Closing the iterator stops the model."""
         ...
 
-    async def first_token(self, messages: Sequence[Message], *, top: int = 20) -> Mapping[str, float] | None:
+    async def first_token(
+        self, messages: Sequence[Message], *, top: int = 20, ended: Ended | None = None
+    ) -> Mapping[str, float] | None:
         """Probabilities of the `top` likeliest first tokens of the reply, or None where the server gives none."""
         ...
 

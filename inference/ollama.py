@@ -26,9 +26,9 @@ from core.errors import (
     PromptTooLong,
 )
 from core.settings import Settings, variable
-from core.text import is_cjk
-from inference.chat import Ending, finish_of
-from inference.interfaces import Traits, Vectors
+from inference import tokens
+from inference.chat import finish_of
+from inference.interfaces import Traits, Usage, Vectors
 from inference.openai import CAPABLE_BILLIONS, alternatives
 from inference.served import ServedEmbedder, unit
 from policy.egress import Policy
@@ -43,11 +43,6 @@ _CLOUD = re.compile(r"[:_-]cloud(?=:|$)")
 _BILLIONS = re.compile(r"(\d+(?:\.\d+)?)\s*([BMK])", re.IGNORECASE)
 _TOO_LONG = re.compile(r"context length|exceeds.*context|input length", re.IGNORECASE)
 _BATCH = 16  # texts in one embedding request
-
-# A prompt that the server cut reports far fewer tokens than its text must have. Estimated: 4 letters or 1.5 Han
-# characters a token; prose and tables of either language stay within a third of that.
-_LETTERS, _HAN, _LEAST_SHARE = 4.0, 1.5, 0.65
-_LEAST_ESTIMATE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +142,7 @@ class OllamaProvider:
         if not model.usable:
             raise ModelRefused(f"The model {model.name} does not chat. Name a chat model in {variable('chat_model')}.")
         self.name = model.name
+        self.identity = f"ollama:{model.name}:{model.digest}"
         self._num_ctx = min(settings.num_ctx, model.context_tokens or settings.num_ctx)
         self.traits = Traits(
             tools="tools" in model.capabilities,
@@ -183,14 +179,14 @@ class OllamaProvider:
             options |= {"logprobs": True, "top_logprobs": top}
         return options
 
-    def ending(self, reply: AIMessageChunk, prompt: Sequence[BaseMessage]) -> Ending:
+    def ending(self, reply: AIMessageChunk, prompt: Sequence[BaseMessage]) -> Usage:
         said = reply.response_metadata
         if said.get("done") is not True:
             raise InferenceError("Ollama ended its reply early. Try again.", busy=True)
         read = int(said.get("prompt_eval_count") or 0)
-        if self._was_cut(read, "\n".join(str(message.text) for message in prompt)):
+        if tokens.was_cut(read, prompt, self._num_ctx):
             raise PromptTooLong(f"Ollama cut the prompt in silence. Raise {variable('num_ctx')}, or update Ollama.")
-        return Ending(finish_of(said.get("done_reason")), read, int(said.get("eval_count") or 0))
+        return Usage(finish_of(said.get("done_reason")), read, int(said.get("eval_count") or 0))
 
     def first_token(self, reply: AIMessageChunk) -> Mapping[str, float] | None:
         return alternatives(reply.response_metadata.get("logprobs"))
@@ -201,14 +197,6 @@ class OllamaProvider:
     async def close(self) -> None:
         self._sync_transport.close()
         await self._async_transport.aclose()
-
-    def _was_cut(self, read: int, prompt: str) -> bool:
-        """Servers that do not know `truncate` cut in silence: at num_ctx, or for some models at half of it."""
-        if read >= self._num_ctx:
-            return True
-        estimate = estimate_tokens(prompt)
-        possible = estimate / _LEAST_SHARE > self._num_ctx / 2 and estimate >= _LEAST_ESTIMATE
-        return possible and 0 < read < estimate * _LEAST_SHARE
 
 
 class OllamaEmbedder(ServedEmbedder):
@@ -272,20 +260,16 @@ def billions(size: str) -> float:
     return float(match[1]) / {"B": 1, "M": 1e3, "K": 1e6}[match[2].upper()] if match else 0.0
 
 
-def estimate_tokens(text: str) -> float:
-    """About how many tokens a text has."""
-    han = sum(map(is_cjk, text))
-    return han / _HAN + (len(text) - han) / _LETTERS
-
-
 def _translate(error: Exception) -> IntramurosError:
     if isinstance(error, ollama.ResponseError):
         return _refusal(error.status_code, error.error)
     if isinstance(error, httpx.TimeoutException):
         return ModelTimedOut()
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+        return InferenceError("Ollama broke off its reply. Try again.", busy=True)
     if isinstance(error, httpx.TransportError | ConnectionError):
         return ModelUnavailable(f"Ollama does not answer at {variable('ollama_url')}. Start it with `ollama serve`.")
-    return InferenceError("Ollama's reply could not be read. Try again.")
+    return InferenceError("Ollama's reply could not be read. Try again.", busy=True)
 
 
 def _refusal(status: int, text: str) -> IntramurosError:
@@ -297,4 +281,4 @@ def _refusal(status: int, text: str) -> IntramurosError:
         return ModelRefused("This model lacks a needed capability, such as tools. Choose another.")
     if status in (httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE):
         return ModelUnavailable("Ollama is busy. Try again in a moment.", busy=True)
-    return InferenceError(f"Ollama answered with an error (HTTP {status}). See its log.")
+    return InferenceError(f"Ollama answered with an error (HTTP {status}). See its log.", busy=status >= 500)

@@ -23,8 +23,9 @@ from core.errors import (
     PromptTooLong,
 )
 from core.settings import Settings, variable
-from inference.chat import Ending, finish_of
-from inference.interfaces import Traits, Vectors
+from inference import tokens
+from inference.chat import finish_of
+from inference.interfaces import Traits, Usage, Vectors
 from inference.served import ServedEmbedder, unit
 from policy.egress import Policy, check_url
 from policy.transport import async_client_options, client_options
@@ -40,6 +41,7 @@ class OpenAIDialect:
     """What every server of this protocol shares; the embedded model is one of them."""
 
     kind: Literal["ollama", "openai", "embedded"] = "openai"
+    traits: Traits
 
     def __init__(self) -> None:
         try:
@@ -62,14 +64,16 @@ class OpenAIDialect:
             options["extra_body"] = {"response_format": {"type": "json_schema", "json_schema": named}}
         return options
 
-    def ending(self, reply: AIMessageChunk, prompt: Sequence[BaseMessage]) -> Ending:
+    def ending(self, reply: AIMessageChunk, prompt: Sequence[BaseMessage]) -> Usage:
+        finish = finish_of(reply.response_metadata.get("finish_reason"))
         usage = reply.usage_metadata
-        counts = (usage["input_tokens"], usage["output_tokens"]) if usage else (0, 0)
-        return Ending(finish_of(reply.response_metadata.get("finish_reason")), *counts)
+        read, wrote = (usage["input_tokens"], usage["output_tokens"]) if usage else (0, 0)
+        if tokens.was_cut(read, prompt, self.traits.context_tokens):
+            raise PromptTooLong("The model server cut the prompt in silence. Give it a larger context.")
+        return Usage(finish, read, wrote)
 
     def first_token(self, reply: AIMessageChunk) -> Mapping[str, float] | None:
-        tokens = (reply.response_metadata.get("logprobs") or {}).get("content")
-        return alternatives(tokens)
+        return alternatives((reply.response_metadata.get("logprobs") or {}).get("content"))
 
     def translate(self, error: Exception) -> IntramurosError:
         import openai
@@ -78,13 +82,15 @@ class OpenAIDialect:
             return error.__cause__
         if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
             return ModelTimedOut()
+        if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+            return InferenceError("The model server broke off its reply. Try again.", busy=True)
         if isinstance(error, openai.APIConnectionError | httpx.TransportError):
             return ModelUnavailable(busy=self.kind == "embedded")
         if _TOO_LONG.search(str(error)):
             return PromptTooLong()
         if isinstance(error, openai.APIStatusError):
             return self._refusal(error.status_code)
-        return InferenceError()
+        return InferenceError(busy=True)
 
     def _refusal(self, status: int) -> IntramurosError:
         if status in (401, 403):
@@ -93,7 +99,8 @@ class OpenAIDialect:
             return ModelMissing("The model server does not have this model. Name one that it has.")
         if status in (429, 503):
             return ModelUnavailable("The model server is busy. Try again in a moment.", busy=True)
-        return InferenceError(f"The model server answered with an error (HTTP {status}). See its log.")
+        said = f"The model server answered with an error (HTTP {status}). See its log."
+        return InferenceError(said, busy=status >= 500)
 
 
 class OpenAIProvider(OpenAIDialect):
@@ -102,6 +109,7 @@ class OpenAIProvider(OpenAIDialect):
     def __init__(self, settings: Settings, policy: Policy, name: str) -> None:
         super().__init__()
         self.name = name
+        self.identity = f"openai:{settings.openai_url}:{name}"
         size = billions_in(name)
         capable = size is None or size >= CAPABLE_BILLIONS
         self.traits = Traits(tools=True, logprobs=True, capable=capable, context_tokens=settings.num_ctx)

@@ -16,7 +16,8 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.settings import Settings, variable
-from inference import fetch, openai
+from inference import certificates, fetch, openai
+from inference.certificates import Certificate
 from inference.chat import LangChat
 from inference.e5 import E5Embedder
 from inference.embedded import EmbeddedProvider
@@ -34,11 +35,18 @@ ProviderName = Literal["ollama", "openai", "embedded"]
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models in use."""
+    """The models in use. `grading` and `fallback` are None where settings name none."""
 
     chat: ChatModel
     embedder: Embedder
     reranker: Reranker | None = None
+    grading: ChatModel | None = None
+    fallback: ChatModel | None = None
+
+    @property
+    def grader(self) -> ChatModel:
+        """What grades passages: the chat model where no other is named."""
+        return self.grading or self.chat
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +73,31 @@ class _Ollama:
 
 
 async def open_chat(settings: Settings, policy: Policy) -> ChatModel:
-    """Choose and open the chat model; the embedded one starts at its first call.
+    """Choose and open the chat model; the embedded one starts at its first call. Where it has a certificate, it can do
+    what that says.
 
     Raises ModelMissing, MissingExtra, ModelRefused or ModelUnavailable, each with its remedy.
     """
+    chat = await open_uncertified(settings, policy)
+    certificate = await asyncio.to_thread(certificates.read, settings.home, chat.identity)
+    if certificate is not None:
+        chat.traits = certificate.applied(chat.traits)
+    return chat
+
+
+async def open_uncertified(settings: Settings, policy: Policy) -> LangChat:
+    """The same as its name and size speak for it, to be examined. Errors: as `open_chat`."""
     choice = await _chat(settings, policy, await _look(settings, policy))
     if choice.fault is not None:
         raise choice.fault
     return await _open_chat(settings, policy, choice)
+
+
+async def certificate(settings: Settings, policy: Policy) -> Certificate | None:
+    """That of the chat model that would be used; None where it has none. Errors: as `open_chat`."""
+    chat = await open_uncertified(settings, policy)
+    await chat.close()
+    return await asyncio.to_thread(certificates.read, settings.home, chat.identity)
 
 
 def embedding_by(settings: Settings, model: str) -> Settings:
@@ -80,10 +105,21 @@ def embedding_by(settings: Settings, model: str) -> Settings:
 
     Raises InvalidRequest for anything else.
     """
+    provider, name = _parts_of(model, "embedder")
+    return settings.model_copy(update={"embed_provider": provider, "embed_model": name})
+
+
+def chat_by(settings: Settings, model: str) -> Settings:
+    """Settings that name this chat model, in the words of `embedding_by`. Raises InvalidRequest for anything else."""
+    provider, name = _parts_of(model, "chat model")
+    return settings.model_copy(update={"chat_provider": provider, "chat_model": name})
+
+
+def _parts_of(model: str, what: str) -> tuple[str, str | None]:
     provider, _, name = model.partition(":")
     if (provider == "embedded") == bool(name) or provider not in ("embedded", "ollama", "openai"):
-        raise InvalidRequest(f"'{model}' names no embedder. Write embedded, ollama:NAME or openai:NAME.")
-    return settings.model_copy(update={"embed_provider": provider, "embed_model": name or None})
+        raise InvalidRequest(f"'{model}' names no {what}. Write embedded, ollama:NAME or openai:NAME.")
+    return provider, name or None
 
 
 def model_of(embedder_id: str) -> str | None:
@@ -238,7 +274,7 @@ def _silent(settings: Settings) -> str:
 # --- opening --------------------------------------------------------------------------------------------------------
 
 
-async def _open_chat(settings: Settings, policy: Policy, choice: Choice) -> ChatModel:
+async def _open_chat(settings: Settings, policy: Policy, choice: Choice) -> LangChat:
     if choice.provider == "embedded":
         gguf = await asyncio.to_thread(fetch.gguf_path, settings)
         return LangChat(EmbeddedProvider(settings, policy, gguf), timeout=settings.chat_timeout)

@@ -209,12 +209,27 @@ async def _documents(db: Database, slug: str) -> Check:
 async def _models(settings: Settings, policy: Policy) -> list[Check]:
     from inference import select
 
-    return [
+    chosen = await select.report(settings, policy)
+    found = [
         Check(
             choice.part,
             "fail" if choice.fault else "ok",
             f"{choice.model or 'none'} ({choice.provider}): {choice.why}",
             choice.fault.message if choice.fault else None,
         )
-        for choice in await select.report(settings, policy)
+        for choice in chosen
     ]
+    return found if chosen[0].fault else [*found, await _certificate(settings, policy)]
+
+
+async def _certificate(settings: Settings, policy: Policy) -> Check:
+    from inference import certificates, select
+
+    certificate = await select.certificate(settings, policy)
+    if certificate is None:
+        remedy = "Run: intramuros certify"
+        return Check("certificate", "warn", "the chat model was not examined on this machine", remedy)
+    detail = f"{certificates.summary(certificate)} ({certificate.made_at[:10]})"
+    if certificate.fit == "unfit":
+        return Check("certificate", "warn", detail, f"Name another model in {variable('chat_model')}")
+    return Check("certificate", "ok", detail)

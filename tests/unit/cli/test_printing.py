@@ -1,6 +1,7 @@
 """What a person reads: answers, sources, refusals and hits, in both languages, in a pipe."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -49,6 +50,16 @@ def test_a_refusal_shows_the_nearest_passages(sheet: Console) -> None:
     refused = answer("Nothing says so.", outcome=Outcome.REFUSED, citations=(), nearest=(hit(1, "a/b.md"),))
     printing.show_answer(sheet, refused)
     assert "    Nearest passages\n·   Travel policy · Hotels › Caps\n    a/b.md\n" in read(sheet)
+
+
+def test_what_is_missing_and_whom_to_ask_is_shown_where_it_says_more_than_the_question(sheet: Console) -> None:
+    lacking = replace(answer(), verdict="caveat", missing=("the cap in Lima",), contacts=("handbook: HR, ext. 12",))
+    printing.show_answer(sheet, lacking)
+    shown = read(sheet)
+    assert "    Not found in the documents\n    the cap in Lima\n" in shown
+    assert "    Whom to ask\n    handbook: HR, ext. 12\n" in shown
+    printing.show_answer(sheet, replace(answer(), verdict="cannot", missing=("What is the cap?",)))
+    assert read(sheet).count("Not found") == 1
 
 
 def test_a_follow_up_says_how_it_was_understood(sheet: Console) -> None:

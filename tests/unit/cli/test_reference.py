@@ -72,12 +72,15 @@ def test_what_prints_json_is_what_programs_read() -> None:
         "search",
         "sync",
         "documents",
+        "certify",
         "doctor",
         "evaluate",
         "reembed",
         "synonyms list",
+        "collections list",
         "policy show",
         "policy prove",
         "audit list",
+        "trace",
     } | tended
     assert speaking == {f"intramuros {name}" for name in expected}

@@ -12,7 +12,7 @@ import pytest
 from core.errors import ChecksumMismatch, DownloadFailed, ModelMissing
 from core.settings import Settings
 from inference import e5_build, fetch
-from tests.unit.inference.conftest import MakeSettings
+from tests.unit.conftest import MakeSettings
 
 PARTS = [b"first ", b"second ", b"third"]
 

@@ -25,7 +25,7 @@ from inference.ollama import OllamaEmbedder, OllamaProvider, OllamaServer, billi
 from policy.egress import Policy
 from tests.fakes import embedder as fake_embedder
 from tests.fakes.ollama import FakeOllama, Reply, model
-from tests.unit.inference.conftest import MakeSettings
+from tests.unit.conftest import MakeSettings
 
 QUESTION = [Message("system", "Answer briefly."), Message("user", "How long is parental leave?")]
 LONG = "Employees may take sixteen weeks of parental leave, paid in full. " * 60

@@ -23,7 +23,7 @@ from inference.openai import OpenAIEmbedder, OpenAIProvider
 from policy.egress import Policy
 from tests.fakes.embedder import DIMENSION, vector
 from tests.fakes.openai import FakeOpenAI, Reply
-from tests.unit.inference.conftest import MakeSettings
+from tests.unit.conftest import MakeSettings
 
 QUESTION = [Message("system", "Answer briefly."), Message("user", "How long is parental leave?")]
 

@@ -14,7 +14,7 @@ from inference.select import open_reranker
 from policy.egress import Policy
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.server import LoopbackServer
-from tests.unit.inference.conftest import MakeSettings
+from tests.unit.conftest import MakeSettings
 from tests.unit.inference.test_late import WordEmbedder
 
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]

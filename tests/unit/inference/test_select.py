@@ -12,7 +12,7 @@ from policy.egress import Policy
 from tests.fakes.ollama import FakeOllama, model
 from tests.fakes.openai import FakeOpenAI
 from tests.opening import open_models
-from tests.unit.inference.conftest import MakeSettings
+from tests.unit.conftest import MakeSettings
 
 CHAT, EMBED = model("completion", "tools"), model("embedding")
 
@@ -180,3 +180,46 @@ async def test_the_named_embedder_of_ollama_is_opened_by_its_id(make_settings: M
         await first.close()
         await again.close()
     assert first.id == again.id
+
+
+@pytest.mark.parametrize(
+    ("named", "provider", "model"),
+    [
+        ("embedded", "embedded", None),
+        ("ollama:qwen2.5:7b", "ollama", "qwen2.5:7b"),
+        ("openai:house", "openai", "house"),
+    ],
+)
+def test_a_further_chat_model_is_named_like_an_embedder(
+    make_settings: MakeSettings, named: str, provider: str, model: str | None
+) -> None:
+    settings = select.chat_by(make_settings(chat_provider="ollama", chat_model="big", embed_model="other"), named)
+    assert (settings.chat_provider, settings.chat_model) == (provider, model)
+    assert settings.embed_model == "other"
+
+
+@pytest.mark.parametrize("name", ["", "qwen3", "ollama:", "embedded:x"])
+def test_what_names_no_chat_model_is_refused(make_settings: MakeSettings, name: str) -> None:
+    with pytest.raises(InvalidRequest, match="names no chat model"):
+        select.chat_by(make_settings(), name)
+
+
+async def test_weights_have_an_identity(make_settings: MakeSettings) -> None:
+    class Digests(FakeOllama):
+        digest = "abc"
+
+        def answer(self, path: str, body: Mapping[str, Any]) -> tuple[int, Any]:
+            status, found = super().answer(path, body)
+            if path == "/api/tags":
+                found = {"models": [{**entry, "digest": self.digest} for entry in found["models"]]}
+            return status, found
+
+    identities = []
+    with Digests(models={"chat:latest": CHAT}) as server:
+        settings = make_settings(ollama_url=server.url)
+        for digest in ("abc", "abc", "def"):
+            server.digest = digest
+            chat = await select.open_chat(settings, Policy.of(settings))
+            identities.append(chat.identity)
+            await chat.close()
+    assert identities[0] == identities[1] != identities[2]
