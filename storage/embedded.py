@@ -36,6 +36,11 @@ APP_ROLE: Final = "intramuros_app"
 # PostgreSQL refuses to run as root: a root process starts it as this account, made when missing.
 SERVICE_ACCOUNT: Final = "pgserver"
 START_SECONDS: Final = 120
+# What the server keeps of its files itself, MB, at least and at most. A search in a large tenant fetches the rest from
+# the system, page by page.
+_BUFFERS: Final = (128, 4096)
+# Where a container's memory is limited the kernel says so here.
+_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 # The longest path of a Unix socket is 107 bytes; the server adds its own file name.
 _SOCKET_ROOM: Final = 107 - len("/.s.PGSQL.5432.lock")
 _CONFIGURATION: Final = """\
@@ -43,7 +48,7 @@ listen_addresses = ''
 unix_socket_directories = '{sockets}'
 unix_socket_permissions = 0700
 max_connections = 100
-shared_buffers = 128MB
+shared_buffers = {buffers}MB
 maintenance_work_mem = 128MB
 max_wal_size = 512MB
 jit = off
@@ -203,7 +208,7 @@ class _Cluster:
         os.chown(sockets, account.pw_uid, account.pw_gid)
         accounts = {"root", account.pw_name}
         users = "".join(f'intramuros "{name}" {role}\n' for name in sorted(accounts) for role in (SUPERUSER, APP_ROLE))
-        self._write("intramuros.conf", _CONFIGURATION.format(sockets=sockets))
+        self._write("intramuros.conf", _CONFIGURATION.format(sockets=sockets, buffers=_buffers()))
         self._write("pg_ident.conf", users)
 
     def _write(self, name: str, content: str) -> None:
@@ -268,6 +273,15 @@ class _Cluster:
             last = said.splitlines()[-1] if said else f"exit code {result.returncode}"
             raise DatabaseUnavailable(f"{Path(command[0]).name} failed: {last} (log: {self.log})")
         return result.returncode
+
+
+def _buffers() -> int:
+    """A quarter of the memory, MB, within bounds. It is taken only as it fills."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = _LIMIT.read_text().strip() if _LIMIT.exists() else ""
+    quarter = min(memory, int(limit) if limit.isdigit() else memory) // 4 // 2**20
+    least, most = _BUFFERS
+    return min(max(quarter, least), most)
 
 
 def _let_pass(folder: Path, account: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
+from math import log
 from typing import Final, Literal
 
 import snowballstemmer
@@ -25,6 +26,8 @@ from storage.stopwords import CHINESE, CHINESE_KEPT, ENGLISH
 K1: Final = 1.2
 # Dimension of the stored vectors: the most that pgvector's sparsevec has.
 DIMENSION: Final = 1_000_000_000
+# Terms whose numbers leave the same remainder share lists of the chunks that hold them.
+LISTS: Final = 8192
 # What a synonym's term counts, beside 1 for a typed one.
 SYNONYM: Final = 0.7
 
@@ -149,6 +152,11 @@ def marked(text: str, terms: Collection[str]) -> list[tuple[str, bool]]:
         ("".join(char for char, _ in run), bool(is_hit))
         for is_hit, run in groupby(zip(shown, hit, strict=True), key=lambda pair: pair[1])
     ]
+
+
+def rarity(chunks: int, n: int) -> float:
+    """What a term weighs that so many of n chunks hold: the idf of BM25, above 0."""
+    return log(1 + (n - chunks + 0.5) / (chunks + 0.5))
 
 
 @lru_cache(maxsize=65536)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from math import ceil, log
+from math import ceil
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -39,7 +39,14 @@ ACROSS: Final = 0.3
 EXACT_BELOW: Final = 20_000
 # A list that a filter left too short is asked for again, so many times as deep, before chunks are compared one by one.
 DEEPER: Final = 8
+# How many candidates a search through the index over vectors keeps: these at least, one for so many chunks of the
+# tenant, and no more than pgvector allows.
+BREADTH: Final = 400
+CHUNKS_BREADTH: Final = 1000
+MOST_BREADTH: Final = 1000
 SECTION_CHARACTERS: Final = 1500
+# Of a hit that no search ranked.
+UNSCORED: Final = Scores(None, None, 0.0)
 _SECTION_REACH: Final = 8
 
 
@@ -178,42 +185,66 @@ async def _asked(
     also: Sequence[str],
 ) -> _Query:
     counts = {} if mode == "vector" else lexical.query_vector(query, also)
-    scope = typed_row(
-        await tx.row(
-            "search.scope",
-            names=None if filters.collections is None else list(filters.collections),
-            admin=principal.is_admin,
-            grantees=grantees(principal),
-            terms=list(counts),
-            embedder=embedder_id,
-        )
-    )
+    scope = await _scope(tx, principal, filters, list(counts), embedder_id)
     if mode == "bm25" or not scope["embedded"]:
         vector = None
     elif vector is not None and (scope["embedder_id"], scope["dimension"]) != (embedder_id, len(vector)):
         raise EmbeddingSetMismatch
     frequencies = dict(zip(counts, scope["frequencies"], strict=True))
-    terms = {term: count * _idf(frequencies[term], scope["n"]) for term, count in counts.items()}
+    terms = {term: count * lexical.rarity(frequencies[term], scope["n"]) for term, count in counts.items()}
+    # To add a block's weights once more is quicker than to double them.
+    added = [(term, terms[term] / n) for term, count in counts.items() for n in [_times(count)] for _ in range(n)]
     params = {
+        **_narrowed(scope, filters),
+        "embedder": embedder_id,
+        "vector": None if vector is None else HalfVector(vector),
+        "words": _sparse(terms),
+        "terms": [term for term, _ in added],
+        "factors": [factor for _, factor in added],
+        "lists": lexical.LISTS,
+        "depth": DEPTH,
+        "breadth": min(MOST_BREADTH, max(BREADTH, scope["n"] // CHUNKS_BREADTH)),
+    }
+    large = scope["merged_to"] > 0 and scope["n"] >= EXACT_BELOW
+    return _Query(terms, frequencies, vector, language_of(query), scope["n"], large, params)
+
+
+async def _scope(
+    tx: Transaction, principal: Principal, filters: Filters, terms: Sequence[int], embedder_id: str
+) -> DictRow:
+    return typed_row(
+        await tx.row(
+            "search.scope",
+            names=None if filters.collections is None else list(filters.collections),
+            admin=principal.is_admin,
+            grantees=grantees(principal),
+            terms=terms,
+            embedder=embedder_id,
+        )
+    )
+
+
+def _narrowed(scope: DictRow, filters: Filters) -> dict[str, Any]:
+    return {
         "collections": scope["collections"],
         "documents": None if filters.documents is None else list(filters.documents),
         "languages": None if filters.languages is None else list(filters.languages),
         "media_types": None if filters.media_types is None else list(filters.media_types),
         "without": list(filters.without),
         "as_of": filters.as_of or datetime.now(UTC).date(),
-        "embedder": embedder_id,
-        "vector": None if vector is None else HalfVector(vector),
-        "words": _sparse(terms),
-        "terms": list(terms),
-        "factors": list(terms.values()),
-        "depth": DEPTH,
     }
-    large = scope["merged_to"] > 0 and scope["n"] >= EXACT_BELOW
-    return _Query(terms, frequencies, vector, language_of(query), scope["n"], large, params)
 
 
-def _idf(chunks: int, n: int) -> float:
-    return log(1 + (n - chunks + 0.5) / (chunks + 0.5))
+async def readable_rows(
+    tx: Transaction, name: str, principal: Principal, filters: Filters, **more: object
+) -> list[DictRow]:
+    """All rows of a named query that is made of the fragments that say what a search may see."""
+    scope = await _scope(tx, principal, filters, [], "")
+    return await tx.rows_of(_composed(name, 1), **_narrowed(scope, filters), **more)
+
+
+def _times(count: float) -> int:
+    return int(count) if count.is_integer() else 1
 
 
 def _sparse(terms: Mapping[int, float]) -> SparseVector | None:
@@ -250,13 +281,13 @@ def _split(rows: Sequence[DictRow]) -> tuple[list[_Found], list[_Found]]:
 @cache
 def _composed(name: str, dimension: int) -> sql.Composed:
     """A statement with the fragments that say what a search may see."""
-    allowed = sql.SQL(queries.text("search.allowed"))
-    return sql.SQL(queries.text(name)).format(
-        allowed=allowed,
-        in_force=sql.SQL(queries.text("search.in_force")),
-        earlier=sql.SQL(queries.text("search.earlier")).format(allowed=allowed),
-        dimension=sql.Literal(dimension),
-    )
+    seen: dict[str, sql.Composable] = {
+        "allowed": sql.SQL(queries.text("search.allowed")),
+        "in_force": sql.SQL(queries.text("search.in_force")),
+    }
+    seen["earlier"] = sql.SQL(queries.text("search.earlier")).format(**seen)
+    seen["readable"] = sql.SQL(queries.text("search.readable")).format(**seen)
+    return sql.SQL(queries.text(name)).format(**seen, dimension=sql.Literal(dimension))
 
 
 async def _rows(tx: Transaction, name: str, asked: _Query, **more: object) -> list[DictRow]:
@@ -330,16 +361,21 @@ def _order(fused: _Fused) -> tuple[float, float, float, int]:
 
 
 async def _hits(tx: Transaction, fused: Sequence[_Fused]) -> list[Hit]:
-    if not fused:
+    scores = {one.found.chunk_id: one.scores for one in fused}
+    return await hits_of(tx, {one.found.chunk_id: one.found.revision for one in fused}, scores)
+
+
+async def hits_of(
+    tx: Transaction, revisions: Mapping[int, int], scores: Mapping[int, Scores] | None = None
+) -> list[Hit]:
+    """Chunks, each of a revision, as hits in this order. That they may be read is for the caller to have seen."""
+    if not revisions:
         return []
     rows = await tx.rows(
-        "search.hits",
-        chunk_id=[one.found.chunk_id for one in fused],
-        revision=[one.found.revision for one in fused],
-        reach=_SECTION_REACH,
+        "search.hits", chunk_id=list(revisions), revision=list(revisions.values()), reach=_SECTION_REACH
     )
-    scores = {one.found.chunk_id: one.scores for one in fused}
-    return [_hit(rank, row, scores[row["chunk_id"]]) for rank, row in enumerate(rows, start=1)]
+    known = scores or {}
+    return [_hit(rank, row, known.get(row["chunk_id"], UNSCORED)) for rank, row in enumerate(rows, start=1)]
 
 
 def _hit(rank: int, row: DictRow, scores: Scores) -> Hit:
@@ -359,6 +395,8 @@ def _hit(rank: int, row: DictRow, scores: Scores) -> Hit:
         effective_to=row["effective_to"],
         updated_at=row["updated_at"],
         scores=scores,
+        revision=row["revision"],
+        start=row["start_at"],
     )
 
 

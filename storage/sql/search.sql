@@ -1,7 +1,7 @@
 -- Hybrid search: what the principal may read (`scope`), the two lists within it, compared one by one (`exact`) or through
 -- the indexes of a large tenant (`indexed`), and the hits that were fused from them (`hits`).
 --
--- {allowed}, {in_force} and {earlier} stand for the fragments of these names, the one place that says what a search may
+-- {allowed}, {in_force}, {earlier} and {readable} stand for the fragments of these names, the one place that says what a search may
 -- see. {dimension} is the query vector's: an index over vectors of one dimension needs it written out.
 
 -- name: allowed
@@ -14,6 +14,7 @@ d.tenant_id = %(tenant)s AND d.revision > 0 AND d.collection_id = ANY(%(collecti
 -- name: in_force
 -- Of the newest revision, which nearly always is the one in force.
 coalesce(d.newest_from <= %(as_of)s, true) AND coalesce(d.effective_to >= %(as_of)s, true)
+    AND coalesce(d.superseded_from > %(as_of)s, true)
 
 -- name: earlier
 -- Documents whose newest revision begins later: the one that is in force instead.
@@ -22,6 +23,13 @@ SELECT d.id, r.number AS revision, r.chunks FROM documents d CROSS JOIN LATERAL 
     WHERE r.tenant_id = %(tenant)s AND r.document_id = d.id AND coalesce(r.in_force_from <= %(as_of)s, true)
     ORDER BY r.in_force_from DESC NULLS LAST, r.number DESC LIMIT 1) r
 WHERE {allowed} AND d.newest_from > %(as_of)s AND coalesce(r.effective_to >= %(as_of)s, true)
+    AND coalesce(d.superseded_from > %(as_of)s, true)
+
+-- name: readable
+-- Documents that a search may see, each with its revision that is in force.
+SELECT d.id, d.revision FROM documents d WHERE {allowed} AND {in_force}
+UNION ALL
+SELECT e.id, e.revision FROM ({earlier}) e
 
 -- name: scope
 SELECT s.n, s.merged_to, a.embedder_id, a.dimension,
@@ -48,7 +56,7 @@ SELECT CASE WHEN %(documents)s::uuid[] IS NULL AND %(languages)s::text[] IS NULL
             THEN (SELECT coalesce(sum(bit_count(m.live)), 0) FROM lex_mask m
                   WHERE m.tenant_id = %(tenant)s AND m.collection_id = ANY(%(collections)s::uuid[]))
             ELSE (SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {allowed}) END::integer AS chunks,
-       set_config('enable_seqscan', 'off', true)
+       set_config('enable_seqscan', 'off', true), set_config('hnsw.ef_search', %(breadth)s::text, true)
 
 -- name: reach
 SELECT count(*) AS documents, coalesce(sum(x.chunks), 0)::integer AS chunks FROM (
@@ -101,21 +109,22 @@ ORDER BY x.list, x.score DESC, x.chunk_id
 WITH older AS MATERIALIZED (
     SELECT p.chunk_id, e.revision FROM ({earlier}) e
     JOIN placements p ON p.tenant_id = %(tenant)s AND p.document_id = e.id AND p.revision = e.revision
-), likely AS MATERIALIZED (
-    -- Whatever holds a rare term, and the tail.
-    SELECT unnest(p.chunks) AS chunk_id FROM lex_posting p
-    WHERE p.tenant_id = %(tenant)s AND p.term = ANY(%(terms)s::int[])
-    UNION
-    SELECT l.chunk_id FROM lex_stat s JOIN lex_doc l ON l.tenant_id = %(tenant)s AND l.chunk_id >= s.merged_to
-    WHERE s.tenant_id = %(tenant)s
-    UNION
-    SELECT unnest(s.strays) FROM lex_stat s WHERE s.tenant_id = %(tenant)s
+), listed AS MATERIALIZED (
+    -- Merged chunks that hold one of the terms where few do, and those that no block knows yet.
+    SELECT s.merged_to, s.strays || ARRAY(
+        SELECT p.chunks[i] FROM unnest(%(terms)s::int[]) AS u (term)
+        CROSS JOIN LATERAL (SELECT p.terms, p.chunks FROM lex_list p
+                            WHERE p.tenant_id = %(tenant)s AND p.remainder = u.term %% %(lists)s OFFSET 0) p
+        CROSS JOIN LATERAL unnest(array_positions(p.terms, u.term)) AS i) AS chunks
+    FROM lex_stat s WHERE s.tenant_id = %(tenant)s
 ), few AS MATERIALIZED (
     SELECT x.chunk_id, x.document_id, x.score, f.revision FROM (
         SELECT y.* FROM (
-            SELECT l.chunk_id, l.document_id, -(l.w <#> %(words)s::sparsevec) AS score FROM likely i CROSS JOIN LATERAL (
-                SELECT l.chunk_id, l.document_id, l.w FROM lex_doc l
-                WHERE l.tenant_id = %(tenant)s AND l.chunk_id = i.chunk_id AND NOT l.retired OFFSET 0) l
+            SELECT l.chunk_id, l.document_id, -(l.w <#> %(words)s::sparsevec) AS score FROM lex_doc l
+            WHERE l.tenant_id = %(tenant)s AND l.chunk_id = ANY((SELECT i.chunks FROM listed i)::int[]) AND NOT l.retired
+            UNION ALL
+            SELECT l.chunk_id, l.document_id, -(l.w <#> %(words)s::sparsevec) FROM lex_doc l
+            WHERE l.tenant_id = %(tenant)s AND l.chunk_id >= (SELECT i.merged_to FROM listed i) AND NOT l.retired
             OFFSET 0) y
         WHERE y.score > 0 ORDER BY y.score DESC, y.chunk_id OFFSET 0) x
     CROSS JOIN LATERAL (SELECT d.revision FROM documents d
@@ -158,27 +167,29 @@ WITH older AS MATERIALIZED (
     SELECT coalesce(k.level <= 0 OR (SELECT count(*) FROM words w WHERE w.score >= k.level) >= %(depth)s, true) AS words
     FROM (SELECT max(k.level) AS level FROM dense k) k
 )
-SELECT x.list, x.chunk_id, x.document_id, coalesce(x.revision, d.revision) AS revision, x.score, c.language,
-       (SELECT k.words FROM complete k) AS complete
+SELECT x.list, x.chunk_id, x.document_id, coalesce(x.revision, (
+           SELECT d.revision FROM documents d WHERE d.tenant_id = %(tenant)s AND d.id = x.document_id)) AS revision,
+       x.score, c.language, (SELECT k.words FROM complete k) AS complete
 FROM (SELECT 'words' AS list, w.* FROM words w UNION ALL SELECT 'nearest', n.* FROM nearest n) x
--- OFFSET 0: a look-up for each, where a join would read all of a large tenant's documents.
-CROSS JOIN LATERAL (SELECT d.revision FROM documents d
-                    WHERE d.tenant_id = %(tenant)s AND d.id = x.document_id OFFSET 0) d
 JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = x.chunk_id
 ORDER BY x.list, x.score DESC, x.chunk_id
 
 -- name: hits
-SELECT u.chunk_id, c.document_id, c.text, c.heading_path, c.kind, p.ordinal, p.page, v.title, d.path, v.effective_from,
-       v.effective_to, d.updated_at, d.collection, s.ordinals, s.texts
+SELECT u.chunk_id, u.revision, c.document_id, c.text, c.heading_path, c.kind, p.ordinal, p.page, p.start_at, d.title,
+       d.path, d.effective_from, d.effective_to, d.updated_at, d.collection, s.ordinals, s.texts
 FROM unnest(%(chunk_id)s::int[], %(revision)s::int[]) WITH ORDINALITY AS u (chunk_id, revision, place)
 JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = u.chunk_id
-JOIN shelf d ON d.tenant_id = %(tenant)s AND d.id = c.document_id
-JOIN revisions v ON v.tenant_id = %(tenant)s AND v.document_id = c.document_id AND v.number = u.revision
 JOIN placements p ON p.tenant_id = %(tenant)s AND p.chunk_id = u.chunk_id AND p.revision = u.revision
+-- OFFSET 0: look-ups for each, planned by themselves, which is quicker than to weigh all orders of so many joins.
+CROSS JOIN LATERAL (
+    SELECT d.path, d.updated_at, o.name AS collection, v.title, v.effective_from, v.effective_to FROM documents d
+    JOIN collections o ON o.tenant_id = %(tenant)s AND o.id = d.collection_id
+    JOIN revisions v ON v.tenant_id = %(tenant)s AND v.document_id = d.id AND v.number = u.revision
+    WHERE d.tenant_id = %(tenant)s AND d.id = c.document_id OFFSET 0) d
 CROSS JOIN LATERAL (
     SELECT array_agg(n.ordinal ORDER BY n.ordinal) AS ordinals, array_agg(c.text ORDER BY n.ordinal) AS texts
     FROM placements n JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = n.chunk_id AND NOT c.quarantined
-    WHERE n.tenant_id = %(tenant)s AND n.document_id = d.id AND n.revision = u.revision
+    WHERE n.tenant_id = %(tenant)s AND n.document_id = p.document_id AND n.revision = u.revision
       AND n.section = p.section AND n.ordinal BETWEEN p.ordinal - %(reach)s AND p.ordinal + %(reach)s) s
 ORDER BY u.place
 

@@ -8,7 +8,7 @@ import pytest
 from storage import lexical
 from tests.bench.search import corpus
 from tests.bench.search.pool import Bags, Pool
-from tests.bench.search.reference import recall
+from tests.bench.search.reference import _top, recall
 
 ENGLISH = ("Travel costs are paid by the office.", "Form 1164 is due in ten days.", "A lost laptop is told to IT-12.")
 CHINESE = ("出差费用由办公室支付。", "报销单应在十天之内提交。", "丢失的电脑见差旅-03。")
@@ -67,3 +67,8 @@ def test_the_same_seed_gives_the_same_corpus() -> None:
 )
 def test_recall(found: Sequence[Sequence[int]], true: Sequence[Sequence[int]], share: float) -> None:
     assert recall(found, true) == share
+
+
+def test_of_those_that_score_the_same_the_first_are_the_truth() -> None:
+    assert _top(np.array([1.0, 3.0, 2.0, 3.0, 2.0, 2.0]), 4) == [(1, 3.0), (3, 3.0), (2, 2.0), (4, 2.0)]
+    assert _top(np.array([1.0, 3.0]), 4) == [(1, 3.0), (0, 1.0)]

@@ -19,21 +19,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.records import Principal, Role
 from core.settings import Settings
 from policy import boot
-from storage import embedded, lexical, migrations, tenants, users
-from storage.database import Database
-from tests.bench.search import asking, corpus, loading, measuring, plain, report
+from storage import lexical
+from tests.bench.__main__ import machine
+from tests.bench.search import asking, corpus, measuring, plain, report, standing
 from tests.bench.search import pool as pools
 from tests.bench.search.asking import Asked
 from tests.bench.search.corpus import SIMILAR, Corpus
 from tests.bench.search.pool import Pool
 from tests.bench.search.reference import Postings, truth
+from tests.bench.search.standing import Server
 from tests.paths import BENCHMARKS, PROJECT, shared_data
 
-# From this size of the large tenant on: how many small ones of how many chunks.
-SMALL: Final = {10_000: {200: 10}, 100_000: {200: 10, 5_000: 10}, 1_000_000: {200: 90, 5_000: 10}}
 # Others are left out above so many chunks, where building takes them longer than all the rest.
 MOST: Final = {"chroma": 100_000, "lancedb": 100_000, "plain": 100_000}
 
@@ -53,77 +51,34 @@ async def measure(size: int, others_python: str | None, keep: Keep) -> None:
         queries = await asking.queries(pool, made, cache)
         postings = Postings.of(made, [text for asked in queries.values() for text in asked.texts])
     keep("corpus", _described(made))
-    with tempfile.TemporaryDirectory(prefix="intramuros-bench-") as home, embedded.start(Path(home)) as server:
-        await migrations.migrate(server.owner_dsn)
-        loading.hurry(server.owner_dsn, True)
-        db = await Database.open(server.app_dsn, pool_size=4)
-        try:
-            await _product(db, server, pool, made, postings, queries, keep)
-        finally:
-            await db.close()
-        await asyncio.to_thread(_compare, server.owner_dsn, made, postings, queries, others_python, keep)
+    with _timed("server"):
+        async with standing.standing(size, pool, made, machine) as server:
+            keep("built", standing.noted(standing.folder(size, large=True)))
+            await _search(server, made, postings, queries, keep)
+            with _timed("small tenants"):
+                await _small(server, size, pool, queries["mixed"], keep)
+            with _timed("inserting"):
+                tenant_id = (await server.reader(standing.LARGE)).tenant_id
+                keep("inserting", await measuring.insert(server.db, tenant_id, pool, made))
+            await asyncio.to_thread(_compare, server.owner_dsn, made, postings, queries, others_python, keep)
 
 
-async def _product(
-    db: Database,
-    server: embedded.EmbeddedPostgres,
-    pool: Pool,
-    made: Corpus,
-    postings: Postings,
-    queries: dict[str, Asked],
-    keep: Keep,
-) -> None:
-    owner = server.owner_dsn
-    with _timed("small tenants"):
-        small = await _small_tenants(db, owner, pool, len(made))
-    keep("small_alone", await _small(db, small, queries))
-    tenant, reader = await _tenant(db, owner, "large", alike=True)
-    with _timed("loading"):
-        await loading.load(db, owner, tenant, pool, made)
-        await asyncio.to_thread(loading.tidy, owner)
-    with _timed("merging and index, at the same time"):
-        merged, seconds = await asyncio.gather(measuring.merge_all(db, tenant), measuring.index(server.app_dsn, tenant))
-    keep("merging", merged)
-    keep("index", {"seconds": seconds})
-    await asyncio.to_thread(loading.tidy, owner)
-    loading.hurry(owner, False)
-    keep("disk", measuring.disk(owner, tenant))
+async def _search(server: Server, made: Corpus, postings: Postings, queries: dict[str, Asked], keep: Keep) -> None:
+    db, reader = server.db, await server.reader(standing.LARGE)
     with _timed("classes"):
         keep("classes", await measuring.classes(db, reader, made, postings, queries))
     with _timed("filters"):
         keep("filters", await measuring.filtered(db, reader, made, postings, queries["mixed"]))
     keep("partitions", await measuring.touched(db, reader, queries["mixed"]))
-    keep("small_beside", await _small(db, small, queries))
-    with _timed("inserting"):
-        keep("inserting", await measuring.insert(db, tenant, pool, made))
 
 
-async def _tenant(db: Database, owner_dsn: str, slug: str, *, alike: bool) -> tuple[loading.Tenant, Principal]:
-    """A tenant with its collections, and an employee of it."""
-    tenant = await tenants.create(owner_dsn, slug, slug)
-    reader = await users.create(db, tenant.id, "reader", "none", Role.EMPLOYEE)
-    return await loading.furnish(db, tenant.id, f"user:{reader.user_id}" if alike else None), reader
-
-
-async def _small_tenants(db: Database, owner_dsn: str, pool: Pool, size: int) -> dict[int, Principal]:
-    """The reader of one of the small tenants of each size."""
-    found = {}
-    for chunks, count in SMALL[max(least for least in SMALL if least <= size)].items():
-        part = corpus.load(pool, chunks, Settings.load().cache / "bench-search")
-        for number in range(count):
-            tenant, found[chunks] = await _tenant(db, owner_dsn, f"small-{chunks}-{number}", alike=False)
-            await loading.load(db, owner_dsn, tenant, pool, part)
-    await asyncio.to_thread(loading.tidy, owner_dsn)
-    return found
-
-
-async def _small(db: Database, readers: dict[int, Principal], queries: dict[str, Asked]) -> dict[str, Any]:
-    """Latency of mixed queries in a small tenant of each size, one client."""
-    figures = {}
-    for chunks, reader in readers.items():
-        await measuring.ask(db, reader, queries["mixed"])
-        figures[str(chunks)] = measuring.spread((await measuring.ask(db, reader, queries["mixed"]))[1])
-    return figures
+async def _small(server: Server, size: int, pool: Pool, asked: Asked, keep: Keep) -> None:
+    async with standing.standing(size, pool, None, machine) as lonely:
+        alone, together = [
+            {chunks: (one.db, await one.reader(standing.small_slug(chunks))) for chunks in standing.small_sizes(size)}
+            for one in (lonely, server)
+        ]
+        keep("small", await measuring.beside(alone, together, asked))
 
 
 def _compare(
@@ -195,9 +150,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure search in a large tenant.")
     parser.add_argument("--size", type=int, default=10_000)
     parser.add_argument("--others-python", help="an interpreter that has chromadb and lancedb")
+    parser.add_argument("--fresh", action="store_true", help="load the tenants anew, though they stand in the cache")
     arguments = parser.parse_args()
-    from tests.bench.__main__ import machine
-
+    if arguments.fresh:
+        standing.forget(arguments.size)
     found: dict[str, Any] = {"machine": machine(), "figures": {}}
     path = BENCHMARKS / f"search-{arguments.size}.json"
 

@@ -2,20 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 import numpy as np
 import psycopg
 
 from core.records import Chunk, Element, Filters, Principal
 from core.records import ParsedDocument as Parsed
-from storage import collections, documents, merging, search
+from storage import collections, documents, merging, search, tending, users
 from storage.database import Database
 from tests.bench.search import asking
 from tests.bench.search.asking import Asked
 from tests.bench.search.corpus import Corpus
-from tests.bench.search.loading import EMBEDDER, Tenant
+from tests.bench.search.loading import EMBEDDER
 from tests.bench.search.pool import Pool
 from tests.bench.search.reference import Mask, Postings, recall, truth
 from tests.storing import store
@@ -81,6 +82,23 @@ async def filtered(
     return figures
 
 
+async def beside(
+    alone: Mapping[int, tuple[Database, Principal]], together: Mapping[int, tuple[Database, Principal]], asked: Asked
+) -> dict[str, Any]:
+    """By size: latency in a small tenant on a server without and with a large one, each query asked of both in turn."""
+    figures: dict[str, Any] = {}
+    for chunks, here in alone.items():
+        there = together[chunks]
+        spent: dict[str, list[float]] = {"alone": [], "beside": []}
+        for again in range(3):
+            for text, vector in zip(asked.texts, asked.vectors, strict=True):
+                for name, (db, reader) in (("alone", here), ("beside", there)):
+                    _, times = await ask(db, reader, Asked([text], vector[None]))
+                    spent[name] += times if again else []
+        figures[str(chunks)] = {name: spread(times) for name, times in spent.items()}
+    return figures
+
+
 async def touched(db: Database, principal: Principal, asked: Asked) -> dict[str, int]:
     """How many partitions of its own tenant a search locks, and how many of other tenants."""
     found: set[str] = set()
@@ -97,36 +115,34 @@ async def touched(db: Database, principal: Principal, asked: Asked) -> dict[str,
     return {"own": own, "of_others": len(found) - own}
 
 
-async def merge_all(db: Database, tenant: Tenant) -> dict[str, float]:
+async def merge_all(db: Database, tenant_id: UUID) -> dict[str, float]:
     """Seconds until no chunk of the tenant waits to be merged."""
     started = time.perf_counter()
     merged = 0
-    while (step := await merging.merge(db, tenant.id)) is not None:
+    while (step := await merging.merge(db, tenant_id)) is not None:
         merged += step.chunks
     return {"chunks": merged, "seconds": round(time.perf_counter() - started, 1)}
 
 
-async def index(app_dsn: str, tenant: Tenant) -> float:
-    """Seconds to build the index over the tenant's vectors, in memory and on all cores."""
-    options = "-c search_path=intramuros,public -c maintenance_work_mem=3GB -c max_parallel_maintenance_workers=2"
+async def index(db: Database, tenant_id: UUID) -> float | None:
+    """Seconds to build the index over the tenant's vectors; None where it has one, or too few vectors for one."""
     started = time.perf_counter()
-    async with await psycopg.AsyncConnection.connect(app_dsn, options=options) as connection:
-        await connection.execute("SELECT set_config('intramuros.tenant', %s, true)", (str(tenant.id),))
-        await connection.execute("SELECT index_embedding_set(%s)", (EMBEDDER,))
-    return round(time.perf_counter() - started, 1)
+    built = await documents.ensure_index(db, tenant_id)
+    return round(time.perf_counter() - started, 1) if built else None
 
 
-async def insert(db: Database, tenant: Tenant, pool: Pool, corpus: Corpus) -> dict[str, float]:
-    """Seconds for a thousand chunks in fifty documents as ingest writes them, then to merge them."""
-    collection = await collections.ensure(db, tenant.id, "general")
+async def insert(db: Database, tenant_id: UUID, pool: Pool, corpus: Corpus) -> dict[str, float]:
+    """Seconds for a thousand chunks in fifty documents as ingest writes them; they are removed afterwards."""
+    collection = await collections.ensure(db, tenant_id, "general")
     size = 1000 // ADDED
+    added = []
     started = time.perf_counter()
     for number in range(ADDED):
         chosen = range(number * size, (number + 1) * size)
         texts = [corpus.text(pool, chunk) + f"\nAdded {number}." for chunk in chosen]
         title = f"Added {number}"
         document, _ = await documents.register(
-            db, tenant.id, collection.id, path=f"added/{number}.md", sha256=f"{number:064x}",
+            db, tenant_id, collection.id, path=f"added/{number}.md", sha256=f"{number:064x}",
             media_type="text/markdown", size=1, title=title,
         )  # fmt: skip
         parsed = Parsed(title, tuple(Element("text", text) for text in texts))
@@ -136,18 +152,20 @@ async def insert(db: Database, tenant: Tenant, pool: Pool, corpus: Corpus) -> di
         async def embed(texts: list[str], vectors: Any = vectors) -> Any:
             return vectors[: len(texts)]
 
-        await store(db, tenant.id, document, parsed, chunks, embed, embedder_id=EMBEDDER)
+        await store(db, tenant_id, document, parsed, chunks, embed, embedder_id=EMBEDDER)
+        added.append(document.id)
     seconds = time.perf_counter() - started
-    merged = await merge_all(db, tenant)
-    return {"chunks": 1000, "seconds": round(seconds, 2), "merge_seconds": merged["seconds"]}
+    for document_id in added:
+        await tending.delete(db, users.operator(tenant_id), document_id)
+    return {"chunks": 1000, "seconds": round(seconds, 2)}
 
 
-def disk(owner_dsn: str, tenant: Tenant) -> dict[str, float]:
+def disk(owner_dsn: str, tenant_id: UUID) -> dict[str, float]:
     """Megabytes of the tenant's partitions with their indexes, by table."""
     statement = (
         "SELECT split_part(c.relname, %s, 1), sum(pg_total_relation_size(c.oid)) / 2^20 FROM pg_class c "
         "WHERE c.relkind = 'r' AND position(%s in c.relname) > 0 GROUP BY 1 ORDER BY 1"
     )
     with psycopg.connect(owner_dsn) as connection:
-        rows = connection.execute(statement, (f"_{tenant.id.hex}", tenant.id.hex)).fetchall()
+        rows = connection.execute(statement, (f"_{tenant_id.hex}", tenant_id.hex)).fetchall()
     return {name: round(float(size), 1) for name, size in rows}

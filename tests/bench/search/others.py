@@ -49,7 +49,7 @@ def chroma(folder: Path, vectors: Any, asked: dict[str, Any]) -> dict[str, Any]:
     from chromadb.config import Settings
 
     client = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
-    space = {"hnsw": {"space": "ip", "ef_construction": 64, "max_neighbors": 16, "ef_search": 200}}
+    space = {"hnsw": {"space": "ip", "ef_construction": 128, "max_neighbors": 16, "ef_search": 400}}
     chunks = client.create_collection("chunks", configuration=space, embedding_function=None)
     started = time.perf_counter()
     for at in range(0, len(vectors), BATCH):

@@ -91,9 +91,11 @@ def _nearest(corpus: Corpus, vectors: Floats, allowed: Mask) -> list[Ranked]:
 
 
 def _top(scores: NDArray[np.floating], depth: int) -> Ranked:
+    """Of those that score the same the first ones, as the product has it."""
     count = min(depth, len(scores))
-    best = np.argpartition(-scores, count - 1)[:count]
-    return [(int(i), float(scores[i])) for i in best[np.argsort(-scores[best], kind="stable")]]
+    least = np.partition(scores, len(scores) - count)[len(scores) - count]
+    best = np.flatnonzero(scores >= least)
+    return [(int(i), float(scores[i])) for i in best[np.argsort(-scores[best], kind="stable")[:count]]]
 
 
 def _fused(corpus: Corpus, query: str, nearest: Ranked, words: Ranked) -> list[int]:

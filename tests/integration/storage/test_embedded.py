@@ -144,3 +144,18 @@ def test_without_the_wheel_the_extra_is_named(home: Path, monkeypatch: pytest.Mo
     with pytest.raises(MissingExtra, match="embedded"):
         embedded.start(home)
     assert embedded.programs() == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "buffers"), [("1073741824", 256), ("67108864", 128), ("1099511627776", None), ("max", None)]
+)
+def test_a_container_gives_a_quarter_of_its_memory(
+    limit: str, buffers: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "memory.max"
+    told.write_text(f"{limit}\n")
+    monkeypatch.setattr(embedded, "_LIMIT", tmp_path / "absent")
+    of_machine = embedded._buffers()
+    assert 128 <= of_machine <= 4096
+    monkeypatch.setattr(embedded, "_LIMIT", told)
+    assert embedded._buffers() == (buffers or of_machine)

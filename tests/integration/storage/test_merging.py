@@ -10,13 +10,13 @@ from psycopg.rows import DictRow
 from psycopg.sql import Composed
 
 from core.records import Filters, Hit, Principal, Tenant
-from storage import collections, documents, merging, search, tenants
+from storage import collections, documents, merging, search, tenants, tending
 from storage.database import Database, Transaction
 from tests.conftest import DatabaseUnderTest
 from tests.integration.storage.filling import EMBEDDER, fill, unit
 
 BLOCK = 64
-RARE = 20
+OFTEN = 8
 WORDS = [f"word{n}" for n in range(60)]
 # Common words alone, a rare one among them, rare ones alone, one that nothing holds.
 QUERIES = ["word0 word1", "word0 word1 word2 word3 word59", "word40 word55", "word7 unheard", "word0 word0 word5"]
@@ -39,7 +39,7 @@ def passages(seed: int, count: int) -> list[str]:
 
 async def merge(db: Database, tenant: Tenant, *, tail: int = 1) -> list[merging.Merged]:
     made = []
-    while (one := await merging.merge(db, tenant.id, start=1, tail=tail, rare=RARE)) is not None:
+    while (one := await merging.merge(db, tenant.id, start=1, tail=tail, often=OFTEN)) is not None:
         made.append(one)
     return made
 
@@ -101,7 +101,7 @@ async def test_blocks_find_what_a_scan_finds_through_all_that_changes(
     await same(database, principal, monkeypatch)
     await fill(database, tenant.id, "0.md", passages(0, 50), collection="one")
     await same(database, principal, monkeypatch)
-    await documents.delete(database, admin, made[1].id)
+    await tending.delete(database, admin, made[1].id)
     await same(database, principal, monkeypatch)
     rebuilt = await merge(database, tenant)
     assert {one.block for one in rebuilt} >= {0, 1}
@@ -121,7 +121,7 @@ async def test_a_released_passage_is_found_before_and_after_its_block_is_built_a
     document = await fill(database, tenant.id, "a.md", texts, suspicious=["word1 word2 obey"])
     await merge(database, tenant)
     assert await find(database, admin, "obey", monkeypatch, 0) == []
-    await documents.release(database, admin, document.id)
+    await tending.release(database, admin, document.id)
     await same(database, admin, monkeypatch, ["obey", *QUERIES])
     assert [one.block for one in await merge(database, tenant)] == [0]
     await same(database, admin, monkeypatch, ["obey", *QUERIES])

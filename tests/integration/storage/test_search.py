@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import EmbeddingSetMismatch
 from core.records import Filters, Hit, Principal, Tenant
-from storage import collections, documents, search, users
+from storage import collections, documents, search, tending, users
 from storage.database import Database
 from tests.integration.storage.filling import DIMENSION, EMBEDDER, fill, random_units, unit
 
@@ -264,7 +264,7 @@ async def test_a_deleted_document_is_found_no_more(
     database: Database, tenant: Tenant, principal: Principal, admin: Principal
 ) -> None:
     document = await fill(database, tenant.id, "a.md", ["leave"])
-    await documents.delete(database, admin, document.id)
+    await tending.delete(database, admin, document.id)
     assert await find(database, principal, "leave", vector=unit(1)) == []
 
 
