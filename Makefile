@@ -7,10 +7,12 @@ CONSTRAINTS := deploy/constraints.txt
 RUN := $(VENV)/.installed
 DEVELOP := $(VENV)/.installed-for-development
 OTHERS := $(VENV)-others
+# For the tests that show why it is refused, out of reach of everything else.
+UVLOOP := $(VENV)-uvloop
 SIZE ?= 10000
 FUZZ ?= 60
 
-.PHONY: help demo models serve test lint eval-retrieval eval-formats bench bench-extract bench-ingest bench-search mutation fuzz clean
+.PHONY: help demo models serve test lint eval-retrieval eval-answers eval-retries eval-verification eval-formats bench bench-extract bench-ingest bench-memory bench-search mutation fuzz clean
 .DELETE_ON_ERROR:
 
 help:
@@ -20,10 +22,14 @@ help:
 	@echo "make test            linters, types and all tests"
 	@echo "make lint            linters and types only"
 	@echo "make eval-retrieval  measure search on public questions, results under docs/benchmarks/"
+	@echo "make eval-answers    measure answers, citations and refusals of the agent beside a bare loop"
+	@echo "make eval-retries    what searching again in other words gains: 0, 1, 2 times, 40 questions"
+	@echo "make eval-verification  how well unsupported sentences are told from supported ones, both languages"
 	@echo "make eval-formats    read public files of every kind, and count how they end"
 	@echo "make bench           measure speed, results under docs/benchmarks/"
 	@echo "make bench-extract   reading of each format beside unstructured's own partitioners"
-	@echo "make bench-ingest    a thousand documents beside the embedder alone, memory up to ten thousand"
+	@echo "make bench-ingest    a thousand documents beside the embedder alone"
+	@echo "make bench-memory    memory of ingestion, up to ten thousand documents"
 	@echo "make bench-search    search in a tenant of SIZE chunks (10000, 100000, 1000000) beside Chroma, LanceDB and ts_rank"
 	@echo "make mutation        take every guard away, one at a time: a test must turn red for each"
 	@echo "make fuzz            made-up files, URLs, citations and bodies for FUZZ seconds each, FUZZ requests a route and kind"
@@ -39,7 +45,7 @@ models: $(RUN)
 	@$(BIN)/intramuros models pull
 
 # Two at a time: more wait for each other's models, databases and browsers. A file's tests stay together.
-test: lint models
+test: lint models $(UVLOOP)/.installed
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(DEVELOP)
@@ -49,6 +55,17 @@ lint: $(DEVELOP)
 
 eval-retrieval: models
 	@$(BIN)/python -m tests.evals
+	@$(BIN)/python -m tests.bench page
+
+eval-answers: models $(DEVELOP)
+	@$(BIN)/python -m tests.evals answers
+	@$(BIN)/python -m tests.bench page
+
+eval-retries: models $(DEVELOP)
+	@$(BIN)/python -m tests.evals answers retries-0 retries-1 retries-2 --model embedded --most 40
+
+eval-verification: models $(DEVELOP)
+	@$(BIN)/python -m tests.evals verification
 	@$(BIN)/python -m tests.bench page
 
 eval-formats: $(DEVELOP)
@@ -66,6 +83,9 @@ bench-extract: $(DEVELOP)
 bench-ingest: models $(DEVELOP)
 	@$(BIN)/python -m tests.bench ingest
 
+bench-memory: $(DEVELOP)
+	@$(BIN)/python -m tests.bench memory
+
 # The others get an environment of their own: they bring uvloop, which this program refuses.
 bench-search: models $(DEVELOP) $(OTHERS)/.installed
 	@$(BIN)/python -m tests.bench.search --size $(SIZE) --others-python $(OTHERS)/bin/python
@@ -74,6 +94,10 @@ bench-search: models $(DEVELOP) $(OTHERS)/.installed
 $(OTHERS)/.installed: pyproject.toml | $(VENV)/bin/python
 	@$(PYTHON) -m venv $(OTHERS)
 	@$(OTHERS)/bin/python -m pip --disable-pip-version-check -qq install --no-compile '.[compare-search]'
+	@touch $@
+
+$(UVLOOP)/.installed: | $(VENV)/bin/python
+	@$(PIP) install --no-compile --target $(UVLOOP) uvloop==0.23.0
 	@touch $@
 
 mutation: $(DEVELOP)
@@ -87,7 +111,7 @@ fuzz: $(DEVELOP)
 	@INTRAMUROS_FUZZ=$(FUZZ) $(BIN)/python -m pytest -q tests/fuzz/test_api.py
 
 clean:
-	rm -rf $(VENV) $(OTHERS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(OTHERS) $(UVLOOP) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

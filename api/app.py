@@ -13,11 +13,14 @@ from starlette.staticfiles import StaticFiles
 from api import problems, tasks
 from api.context import Context
 from api.routes import (
+    approvals,
     ask,
     collections,
+    completions,
     documents,
     health,
     login,
+    models,
     overview,
     pages,
     progress,
@@ -26,6 +29,7 @@ from api.routes import (
     search,
     sessions,
     synonyms,
+    traces,
 )
 from api.runtime import Runtime
 from api.security import BodyGuard, Edge
@@ -39,12 +43,15 @@ logger = logging.getLogger(__name__)
 ROUTERS: Final = tuple(
     module.router
     for module in (
+        approvals,
         ask,
         collections,
+        completions,
         progress,
         documents,
         health,
         login,
+        models,
         overview,
         pages,
         quarantine,
@@ -52,6 +59,7 @@ ROUTERS: Final = tuple(
         search,
         sessions,
         synonyms,
+        traces,
     )
 )
 

@@ -7,7 +7,7 @@ bits, and only its SHA-256 is stored. A log-in hands out such a token as a cooki
 import hashlib
 import re
 import secrets
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
@@ -42,11 +42,11 @@ def digest(token: str) -> str:
 
 
 async def issue(
-    db: Database, principal: Principal, label: str, kind: Literal["api", "cookie"], expires_at: datetime | None
+    db: Database, principal: Principal, label: str, kind: Literal["api", "cookie"], lifetime: timedelta | None
 ) -> str:
     """Store a new token of `principal` and return it. It is shown this once."""
     token = new_token(principal.tenant_id)
-    await users.add_token(db, principal, digest(token), label, kind, expires_at)
+    await users.add_token(db, principal, digest(token), label, kind, lifetime)
     return token
 
 
@@ -72,8 +72,8 @@ async def log_in(context: Context, slug: str, name: str, password: str, client: 
         await audit.record(db, tenant_id, found[0].user_id if found else None, "login.failed")
         raise Unauthenticated("The name or the password is not right.")
     context.throttle.succeeded(account, client)
-    expires_at = datetime.now(UTC) + timedelta(hours=context.runtime.settings.login_hours)
-    return found[0], await issue(db, found[0], "log-in", "cookie", expires_at)
+    lifetime = timedelta(hours=context.runtime.settings.login_hours)
+    return found[0], await issue(db, found[0], "log-in", "cookie", lifetime)
 
 
 async def _tenant_id(db: Database, slug: str) -> UUID:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import EmbeddingSetMismatch
+from api.recording import recording
+from core.errors import EmbeddingSetMismatch, InferenceError
 from core.settings import Settings
 from policy import boot, hook, proof
 from policy.egress import Policy, check_dsn
@@ -86,7 +87,8 @@ class Runtime:
     open_embedder: Callable[[Settings, Policy], Awaitable[Embedder]] = _open_embedder
     make_agent: Callable[[Database, Models, Policy, Settings], Agent] = agent_over
     ingestor: Ingestor = field(init=False)
-    _chat: ChatModel | None = field(default=None, init=False)
+    # By what was asked for, None being what settings name as the chat model.
+    _chats: dict[str | None, ChatModel] = field(default_factory=dict, init=False)
     # By their id; and by what was asked for, None being what settings name.
     _embedders: dict[str, Embedder] = field(default_factory=dict, init=False)
     _named: dict[str | None, Embedder] = field(default_factory=dict, init=False)
@@ -118,6 +120,8 @@ class Runtime:
             stack.push_async_callback(db.close)
             await migrations.check(db)
             await audit.record_change(db, "policy.in_force", proof.digest(policy))
+            await audit.record_change(db, "quarantine.in_force", "on" if settings.quarantine else "off")
+            await stack.enter_async_context(recording(db))
             runtime = cls(settings, policy, db, FileStore(settings.home), addresses.owner)
             stack.push_async_callback(runtime.close)
             yield runtime
@@ -148,14 +152,24 @@ class Runtime:
         return await self._opened_embedder(model)
 
     async def models(self, tenant_id: UUID | None = None) -> Models:
-        """The chat model and the embedder, each opened at the first call. Errors: those of `embedder`."""
+        """The chat models and the embedder, each opened at the first call. Errors: those of `embedder`.
+
+        Where the chat model cannot be opened, the one that settings name to fall back on stands in its place until the
+        next call.
+        """
         from inference.select import Models
 
         embedder = await self.embedder(tenant_id)
-        async with self._opening:
-            if self._chat is None:
-                self._chat = await self.open_chat(self.settings, self.policy)
-        return Models(self._chat, embedder, self._opened_reranker(embedder))
+        fallback = await self._chat_beside(self.settings.fallback_model)
+        try:
+            chat = await self._chat_by(None)
+        except InferenceError as error:
+            if fallback is None:
+                raise
+            logger.warning("the fallback model stands in", extra={"code": error.code, "model": fallback.name})
+            chat = fallback
+        grading = await self._chat_beside(self.settings.grader_model)
+        return Models(chat, embedder, self._opened_reranker(embedder), grading, fallback)
 
     async def retrieval(self, tenant_id: UUID | None = None) -> Retrieval:
         """What everybody searches a tenant through. Errors: those of `embedder`."""
@@ -170,6 +184,23 @@ class Runtime:
     async def agent(self, tenant_id: UUID | None = None) -> Agent:
         """An agent over the models of a tenant. Errors: as `models`."""
         return self.make_agent(self.db, await self.models(tenant_id), self.policy, self.settings)
+
+    async def _chat_by(self, model: str | None) -> ChatModel:
+        from inference.select import chat_by
+
+        async with self._opening:
+            if model not in self._chats:
+                settings = self.settings if model is None else chat_by(self.settings, model)
+                self._chats[model] = await self.open_chat(settings, self.policy)
+            return self._chats[model]
+
+    async def _chat_beside(self, model: str | None) -> ChatModel | None:
+        """A model that answers can do without: None where it is not to be had."""
+        try:
+            return None if model is None else await self._chat_by(model)
+        except InferenceError as error:
+            logger.warning("a model is left out", extra={"code": error.code, "model": model})
+            return None
 
     async def _opened_embedder(self, model: str | None) -> Embedder:
         """None: the one that settings name."""
@@ -202,13 +233,12 @@ class Runtime:
     async def close(self) -> None:
         """Let the reader of documents and the models go. The rest is closed by `open`."""
         await self.ingestor.close()
-        opened = (self._chat, *self._rerankers.values(), *self._embedders.values())
-        self._chat = None
-        for kept in (self._rerankers, self._embedders, self._named):
+        opened: list[ChatModel | Reranker | Embedder] = [*self._chats.values(), *self._rerankers.values()]
+        opened += self._embedders.values()
+        for kept in (self._chats, self._rerankers, self._embedders, self._named):
             kept.clear()
         for model in opened:
-            if model is not None:
-                await model.close()
+            await model.close()
 
 
 def arm(settings: Settings) -> Policy:

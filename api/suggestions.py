@@ -70,6 +70,7 @@ def _fits(document: Document, language: Language, on: date) -> bool:
         and 0 < document.chunks <= MOST_CHUNKS
         and (document.effective_from is None or document.effective_from <= on)
         and (document.effective_to is None or on <= document.effective_to)
+        and (document.newer is None or document.newer.day is None or on < document.newer.day)
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from api.pace import Pace
-from api.views import DocumentView, QueueView
+from api.views import DocumentView, GoneView, QueueView
 from core.records import Document, Principal
 from storage import documents, jobs
 from storage.database import Database
@@ -15,7 +15,9 @@ from storage.database import Database
 # A transaction is seen when it ends and dated when it began: changes are looked for this far back.
 MARGIN: Final = timedelta(seconds=30)
 
-Told = DocumentView | QueueView
+_NAMES: Final = {DocumentView: "document", GoneView: "gone", QueueView: "queue"}
+
+Told = DocumentView | GoneView | QueueView
 
 
 class Watch:
@@ -28,16 +30,18 @@ class Watch:
         self._last: jobs.Load | None = None
         self._embedded: dict[UUID, int] = {}
         self._documents: dict[UUID, DocumentView] = {}
+        self._gone: frozenset[UUID] = frozenset()
         self._queue: QueueView | None = None
 
     async def look(self) -> list[Told]:
-        """The documents that changed since the last look, and how much is waiting where that changed.
+        """The documents that changed since the last look or are gone, and how much is waiting where that changed.
 
         The first look tells what is under way and what changed a moment ago.
         """
         tenant_id = self._principal.tenant_id
         load = await jobs.load(self._db, tenant_id)
         changed = await jobs.moving(self._db, tenant_id, load.at - MARGIN)
+        gone = frozenset(await jobs.departed(self._db, tenant_id, load.at - MARGIN))
         found = await documents.several(self._db, self._principal, changed)
         self._note(load, found)
         left = self._left(load, found)
@@ -46,9 +50,10 @@ class Watch:
         )
         views = {document.id: DocumentView.of(self._timed(document)) for document in found}
         told: list[Told] = [view for id, view in views.items() if view != self._documents.get(id)]
+        told.extend(GoneView(id=id) for id in gone - self._gone)
         if queue != self._queue:
             told.append(queue)
-        self._last, self._documents, self._queue = load, views, queue
+        self._last, self._documents, self._gone, self._queue = load, views, gone, queue
         return told
 
     def _note(self, load: jobs.Load, found: Sequence[Document]) -> None:
@@ -88,4 +93,4 @@ def _rounded(seconds: float | None) -> float | None:
 def events(told: Sequence[Told]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Name and data of each as sent."""
     for one in told:
-        yield ("queue" if isinstance(one, QueueView) else "document"), one.model_dump(mode="json")
+        yield _NAMES[type(one)], one.model_dump(mode="json")

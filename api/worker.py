@@ -11,12 +11,14 @@ from api import problems, tasks
 from api.runtime import Runtime
 from core.errors import IntramurosError, NotFound
 from ingest.queue import HEARTBEAT, STOP_SECONDS, Queue
-from storage import merging, tenants
+from storage import merging, runs, tenants
 
 logger = logging.getLogger(__name__)
 
 # Seconds after which the queue is looked at unasked: a process may have ended between registering and queueing.
 RECHECK: Final = 60.0
+# Seconds between two looks for what is past its days.
+PRUNING: Final = 3600.0
 # Seconds before work is begun again after the database was lost; doubled at each failure, up to RECHECK.
 AGAIN: Final = 1.0
 
@@ -43,13 +45,15 @@ class Worker:
         async with self._queue.opened():
             keeper = asyncio.create_task(self._keep_full(), name="queue keeper")
             merger = asyncio.create_task(self._keep_merged(), name="words merger") if processing else None
+            pruner = asyncio.create_task(self._keep_pruned(), name="pruner") if processing else None
             worker = asyncio.create_task(self._work(stopping), name="ingest worker") if processing else None
             try:
                 yield
             finally:
                 await tasks.end(keeper)
-                if merger is not None:
-                    await tasks.end(merger)
+                for one in (merger, pruner):
+                    if one is not None:
+                        await tasks.end(one)
                 stopping.set()
                 if worker is not None:
                     await asyncio.wait({worker}, timeout=2 * STOP_SECONDS)
@@ -116,6 +120,26 @@ class Worker:
             except Exception as error:  # noqa: BLE001 a defect must not end the only task that keeps searches quick
                 problems.log_defect(error)
             await asyncio.sleep(RECHECK)
+
+    async def _keep_pruned(self) -> None:
+        """Now and then: checkpoints and traces that are past their days go."""
+        while True:
+            try:
+                for tenant_id in self._tenants | await self._known():
+                    await self.prune(tenant_id)
+            except IntramurosError as error:
+                logger.warning("what is past its days waits", extra={"code": error.code})
+            except Exception as error:  # noqa: BLE001 a defect must not end the only task that removes it
+                problems.log_defect(error)
+            await asyncio.sleep(PRUNING)
+
+    async def prune(self, tenant_id: UUID) -> None:
+        """Remove a tenant's checkpoints and traces that are past their days. Errors: StorageError."""
+        settings = self._runtime.settings
+        days = {"checkpoint_days": settings.checkpoint_days, "trace_days": settings.trace_days}
+        removed = await runs.prune(self._runtime.db, tenant_id, **days)
+        if any(removed.values()):
+            logger.info("pruned", extra={"tenant": str(tenant_id), **removed})
 
     # --- jobs done ---
 

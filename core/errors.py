@@ -131,6 +131,13 @@ class SessionBusy(StorageError):
     status = 409
 
 
+class AlreadyDecided(StorageError):
+    """Somebody has approved or rejected this answer already."""
+
+    code = "already_decided"
+    status = 409
+
+
 class EmbeddingSetMismatch(StorageError):
     """The vectors were made by another model than the one in use. Choose it again, or run `intramuros reembed`."""
 
@@ -155,6 +162,13 @@ class Forbidden(IntramurosError):
     status = 403
 
 
+class Cancelled(IntramurosError):
+    """The question was stopped. Nothing of it was stored as an answer; ask again whenever you like."""
+
+    code = "cancelled"
+    status = 409
+
+
 class TooManyAttempts(IntramurosError):
     """Too many failed attempts. Wait a minute and try again."""
 
@@ -167,6 +181,13 @@ class InvalidRequest(IntramurosError):
 
     code = "invalid_request"
     status = 422
+
+
+class ReasonMissing(InvalidRequest):
+    """Say why you want to read what somebody else asked. The reason is kept, and shown to that person."""
+
+    code = "reason_missing"
+    status = 400
 
 
 class RequestTooLarge(InvalidRequest):
@@ -219,6 +240,13 @@ class PromptTooLong(InferenceError):
 
     code = "prompt_too_long"
     status = 413
+
+
+class PeerUnavailable(InferenceError):
+    """The intranet search peer does not answer, or not as expected. See INTRAMUROS_SEARCH_PEER_URL."""
+
+    code = "peer_unavailable"
+    status = 503
 
 
 class DownloadFailed(InferenceError):

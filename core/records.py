@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 Language = Literal["en", "zh"]
+Origin = Literal["library", "peer"]
+# How a question is to be looked up: as code decides, or one way only; a brief is a report in sections.
+Mode = Literal["auto", "quick", "agent", "brief"]
 Stage = Literal["reading", "searching", "judging", "answering", "checking"]
+Sufficiency = Literal["answer", "caveat", "cannot"]
 
 
 class Role(StrEnum):
@@ -36,12 +40,28 @@ class Searchable(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a turn ended: `conversed` is small talk, `incomplete` an answer cut short by a limit."""
+    """How a turn ended: `conversed` is small talk, `incomplete` an answer cut short by a limit.
+
+    `waiting`: an answer is there and is shown once somebody approved it; `rejected`: somebody did not.
+    """
 
     ANSWERED = "answered"
     REFUSED = "refused"
     CONVERSED = "conversed"
     INCOMPLETE = "incomplete"
+    WAITING = "waiting"
+    REJECTED = "rejected"
+
+
+class RunState(StrEnum):
+    """What became of a run; `aborted`: its process ended without a word, `waiting`: for somebody's approval."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ABORTED = "aborted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +90,17 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A named set of documents that grants attach to."""
+    """A named set of documents that grants attach to. `owner_contact` says whom to ask where they do not answer.
+
+    `approvers`: grantees who, beside admins, approve answers that cite it before they are shown; None: shown at once.
+    """
 
     id: UUID
     name: str
     documents: int = 0
     updated_at: datetime | None = None
+    owner_contact: str | None = None
+    approvers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +141,26 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Succession:
+    """The other one of two documents of which one takes the place of the other.
+
+    `day`: the first on which the older is not found any more; None while the newer is not ready.
+    """
+
+    document_id: UUID
+    title: str
+    day: date | None
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A source and its present state. `path` is relative to the folder that was ingested; sizes in bytes.
 
     `revision` numbers the newest one that was read, from 1; 0 before the first. `source` names the folder that keeps it
     current, None for an upload; `parent_id` is the mail or archive that it came in. `quarantined` passages are kept
     from search until an admin releases them. `progress` is None once nothing is left to do. `read_sha256` names the
-    bytes of the newest revision: once they are those of `sha256`, only vectors may be missing.
+    bytes of the newest revision: once they are those of `sha256`, only vectors may be missing. `supersedes` is what was
+    said, `older` the document that it means, `newer` the one that takes this one's place.
     """
 
     id: UUID
@@ -152,6 +190,8 @@ class Document:
     source: str | None = None
     parent_id: UUID | None = None
     read_sha256: str | None = None
+    older: Succession | None = None
+    newer: Succession | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +332,12 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk returned by search. `section_text` is its parent section, of which `text` is a part."""
+    """A chunk returned by search. `section_text` is its parent section, of which `text` is a part.
+
+    `revision` is the one of its document that was searched, 0 where there is none; `start` is where `text` begins in
+    that revision's text, as in Chunk. `origin` is `peer` for a passage of an intranet search: its `path` is the address
+    there, its ids lead to nothing here.
+    """
 
     rank: int
     chunk_id: int
@@ -309,6 +354,9 @@ class Hit:
     effective_to: date | None
     updated_at: datetime
     scores: Scores
+    revision: int = 0
+    start: int = 0
+    origin: Origin = "library"
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +403,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A cited chunk shown in its context: the texts before and after it in the same document."""
+    """A cited chunk shown in its context: the texts before and after it in the same revision of its document.
+
+    `start` is where `text` begins in that revision's text.
+    """
 
     document: Document
     chunk_id: int
@@ -365,11 +416,18 @@ class Passage:
     before: str
     text: str
     after: str
+    revision: int = 0
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """[n] of an answer: the chunk it opens, and the passage `quote` that supports the sentence."""
+    """[n] of an answer: the chunk it opens, and the passage `quote` that supports the sentence.
+
+    It is pinned: `quote` stands at `start` to `end` (characters, as in Chunk) of the text of the document's `revision`.
+    Revision 0: a citation of before there were revisions, known by its chunk alone. `collection` is its document's,
+    empty where that is not known. `origin` as in Hit: what a peer said is known by its quote alone.
+    """
 
     n: int
     chunk_id: int
@@ -379,12 +437,20 @@ class Citation:
     heading_path: tuple[str, ...]
     page: int | None
     quote: str
+    revision: int = 0
+    start: int = 0
+    end: int = 0
+    origin: Origin = "library"
+    collection: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One finished turn. `timings` maps a step's name to seconds; `nearest` is what a refusal found closest.
 
+    `verdict` says how far the evidence goes: all that was asked, a part of it (`caveat`), nothing (`cannot`). For the
+    last two `missing` lists what was not found, `searched` the queries tried, `contacts` the collections searched with
+    whom to ask about each.
     `session_id` and `turn_id` say where it was stored; None for a question asked outside a session.
     """
 
@@ -400,6 +466,10 @@ class Answer:
     notice: str | None = None
     session_id: UUID | None = None
     turn_id: UUID | None = None
+    verdict: Sufficiency = "answer"
+    missing: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ()
+    contacts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +485,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One stored question with its answer, citations pinned."""
+    """One stored question with its answer, citations pinned; the rest as in Answer."""
 
     id: UUID
     session_id: UUID
@@ -426,6 +496,75 @@ class Turn:
     citations: tuple[Citation, ...]
     created_at: datetime
     feedback: int | None = None
+    standalone_question: str = ""
+    notice: str | None = None
+    verdict: Sufficiency = "answer"
+    missing: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ()
+    contacts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a run as its trace keeps it: `at_ms` since the run began; `data` is plain JSON."""
+
+    kind: str
+    at_ms: int
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """A run without what was asked and done in it. `code` says why it failed; `ms` is None while it goes on."""
+
+    id: UUID
+    user: str
+    user_id: UUID
+    session_id: UUID | None
+    turn_id: UUID | None
+    mode: str
+    state: RunState
+    outcome: Outcome | None
+    code: str | None
+    model_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    ms: int | None
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunTrace:
+    """A run as an administrator replays it. `turn` is what came of it; None where nothing was stored."""
+
+    info: RunInfo
+    question: str
+    steps: tuple[Step, ...]
+    turn: Turn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """That an administrator read a run of somebody's, when, and the reason that was stated."""
+
+    run_id: UUID
+    session_id: UUID | None
+    reader: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An answer that is shown once it is approved, and which of the collections it cites ask for that."""
+
+    turn_id: UUID
+    run_id: UUID
+    user_id: UUID
+    user: str
+    answer: Answer
+    collections: tuple[str, ...]
+    asked_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

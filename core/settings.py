@@ -44,6 +44,15 @@ class Settings(BaseSettings):
     chat_model: str | None = Field(None, description="Chat model's name on its server; empty: the first usable.")
     embed_provider: Literal["auto", "ollama", "openai", "embedded"] = Field("auto", description="Where embedding runs.")
     embed_model: str | None = Field(None, description="Embedding model's name on its server; empty: first usable.")
+    grader_model: str | None = Field(
+        None,
+        description="Another, smaller chat model that grades passages: embedded, ollama:NAME or openai:NAME; empty: "
+        "the chat model itself.",
+    )
+    fallback_model: str | None = Field(
+        None,
+        description="Chat model that takes over where the first fails: embedded, ollama:NAME or openai:NAME.",
+    )
     ollama_url: str = Field("http://127.0.0.1:11434", description="Ollama's address.")
     openai_url: str | None = Field(None, description="A private OpenAI-compatible server's base URL, with /v1.")
     openai_api_key: SecretStr | None = Field(None, description="Key for that server, if it wants one.")
@@ -60,6 +69,14 @@ class Settings(BaseSettings):
         256, ge=1, le=65536, description="Memory for token vectors of passages, about 35 KB each, in megabytes."
     )
     rerank_search: bool = Field(True, description="Rerank a search that does not say; answers are always reranked.")
+    search_peer_url: str | None = Field(
+        None,
+        description="An intranet search that is asked once before a question is given up: its index's base URL, "
+        "without /_search. Needs scope private and its ADDRESS:PORT among the private peers.",
+    )
+    search_peer_name: str = Field("Intranet search", min_length=1, description="What answers call that search.")
+    search_peer_key: SecretStr | None = Field(None, description="Key for that search, if it wants one.")
+    search_peer_timeout: float = Field(5.0, gt=0, description="Seconds that search may take.")
     gguf: AbsolutePath | None = Field(None, description="Another GGUF chat model for the embedded llama.cpp.")
     num_ctx: int = Field(4096, ge=1024, le=262144, description="Context window asked of the chat model, in tokens.")
     prompt_budget: int = Field(600, ge=200, description="Most new prompt tokens of one model call, about.")
@@ -70,7 +87,24 @@ class Settings(BaseSettings):
 
     max_model_calls: int = Field(6, ge=1, le=50, description="Model calls the agent may make for one question.")
     max_tool_calls: int = Field(8, ge=1, le=50, description="Tool calls the agent may make for one question.")
+    max_rewrites: int | None = Field(
+        None,
+        ge=0,
+        le=2,
+        description="Times that a search is tried again in other words; empty: 2, and 1 with a small model.",
+    )
+    token_budget: int = Field(100_000, ge=1000, description="Tokens, read and written, that one question may take.")
     max_history: int = Field(20, ge=0, le=200, description="Messages of a session that the model is shown.")
+    checkpoint_days: int = Field(7, ge=1, le=3650, description="Days that an unused session's working state is kept.")
+    trace_days: int = Field(
+        30, ge=0, le=3650, description="Days that is kept how an answer came about, for admins; 0: not at all."
+    )
+    answer_unsupported: Literal["remove", "mark"] = Field(
+        "remove", description="What becomes of a sentence that no passage supports: it is removed, or marked as such."
+    )
+    answer_cache: bool = Field(
+        True, description="Give a question asked before its kept answer while documents, rights and day are the same."
+    )
 
     max_file_mb: int = Field(100, ge=1, le=4096, description="Largest file that is ingested, in megabytes.")
 
@@ -86,7 +120,7 @@ class Settings(BaseSettings):
     )
     keep_revisions: int = Field(20, ge=1, le=1000, description="Revisions of a document that stay searchable by date.")
     serve_worker: bool = Field(True, description="Process the queue inside `serve`; off: only in `intramuros worker`.")
-    concurrency: int = Field(4, ge=1, le=64, description="Documents under way at once, most of them read ahead.")
+    concurrency: int = Field(6, ge=1, le=64, description="Documents under way at once, most of them read ahead.")
     max_attempts: int = Field(5, ge=1, le=50, description="Tries of a document whose processing met a passing fault.")
 
     host: str = Field("127.0.0.1", description="Address that `serve` listens on.")
@@ -110,11 +144,16 @@ class Settings(BaseSettings):
         "openai_api_key",
         "gguf",
         "chat_model",
+        "max_rewrites",
         "embed_model",
+        "grader_model",
+        "fallback_model",
         "openai_url",
         "rerank_url",
         "rerank_model",
         "rerank_api_key",
+        "search_peer_url",
+        "search_peer_key",
         mode="before",
     )
     @classmethod

@@ -57,3 +57,14 @@ def fold(text: str) -> str:
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
     """What is embedded for a chunk: `Title > Heading > Subheading`, a line feed, the text."""
     return " > ".join((title, *heading_path)) + "\n" + text
+
+
+def visible(text: str) -> str:
+    """The text without characters that show nothing: controls, tag characters and other format marks, surrogates."""
+    return "".join(filter(_visible, text))
+
+
+def _visible(char: str) -> bool:
+    # Surrogates and NUL cannot be stored; the two joiners are part of how some scripts are written.
+    category = unicodedata.category(char)
+    return char in "\n\t\u200c\u200d" or category not in ("Cc", "Cf", "Cs", "Co", "Cn")

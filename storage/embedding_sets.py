@@ -19,9 +19,11 @@ from psycopg.rows import DictRow
 from core.errors import AlreadyExists, EmbeddingSetMismatch, InvalidRequest, NotFound, StorageError
 from core.records import Receipt
 from core.text import embedded_text
+from storage import audit
 from storage.database import Database, Transaction, typed_row
 from storage.documents import EXACT_BELOW
 from storage.locks import key_of
+from storage.users import OPERATOR
 
 # What an index takes.
 WIDEST: Final = 4000
@@ -102,6 +104,7 @@ async def begin(db: Database, tenant_id: UUID, embedder_id: str, dimension: int)
             raise InvalidRequest(f"The vectors are of {embedder_id} already. Name another model.")
         if False not in held:
             await tx.row("index.add_set", embedder=embedder_id, dimension=dimension)
+            await audit.note(tx, OPERATOR, "vectors.begun", audit.spelled(embedder_id))
         elif held[False]["embedder_id"] != embedder_id:
             other = held[False]["embedder_id"]
             raise AlreadyExists(f"There is a set of {other} beside the active one. Drop it first.")
@@ -173,15 +176,20 @@ async def swap(db: Database, tenant_id: UUID, *, back: bool = False) -> bool:
     """
     async with db.transaction(tenant_id) as tx:
         await tx.rows("embedding_sets.hold")
-        return await tx.run("embedding_sets.swap", back=back) > 0
+        if not await tx.run("embedding_sets.swap", back=back):
+            return False
+        now = typed_row(await tx.row("embedding_sets.active"))["embedder_id"]
+        await audit.note(tx, OPERATOR, "vectors.swapped_back" if back else "vectors.swapped", audit.spelled(now))
+        return True
 
 
 async def drop(db: Database, tenant_id: UUID, embedder_id: str) -> Receipt:
     """Remove a set that is not active, with its vectors. Raises NotFound."""
     async with db.transaction(tenant_id) as tx:
         vectors = typed_row(await tx.row("embedding_sets.drop", embedder=embedder_id))["vectors"]
-    if vectors is None:
-        raise NotFound(f"There is no set of {embedder_id} beside the active one.")
+        if vectors is None:
+            raise NotFound(f"There is no set of {embedder_id} beside the active one.")
+        await audit.note(tx, OPERATOR, "vectors.dropped", audit.spelled(embedder_id))
     return Receipt(f"the set of {embedder_id}", {"vectors": vectors})
 
 

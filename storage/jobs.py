@@ -47,6 +47,12 @@ async def moving(db: Database, tenant_id: UUID, since: datetime) -> Collection[U
         return [row["id"] for row in await tx.rows("jobs.moving", since=since)]
 
 
+async def departed(db: Database, tenant_id: UUID, since: datetime) -> Collection[UUID]:
+    """Documents that were deleted after a moment of the database's clock, not more than an hour ago."""
+    async with db.transaction(tenant_id) as tx:
+        return [row["id"] for row in await tx.rows("documents.departed", since=since)]
+
+
 async def load(db: Database, tenant_id: UUID) -> Load:
     """How much the tenant has waiting."""
     async with db.transaction(tenant_id) as tx:

@@ -11,9 +11,10 @@ from uuid import UUID, uuid4
 from core.errors import InvalidRequest, NotFound
 from core.records import Synonym
 from core.text import is_cjk
-from storage import lexical
+from storage import audit, lexical
 from storage.database import Database, Transaction, typed_row
 from storage.locks import key_of
+from storage.users import OPERATOR
 
 CHARACTERS: Final = 80
 UNITS: Final = 12
@@ -29,16 +30,18 @@ async def listing(db: Database, tenant_id: UUID) -> list[Synonym]:
         return [Synonym(row["id"], tuple(row["words"])) for row in await tx.rows("synonyms.listing")]
 
 
-async def add(db: Database, tenant_id: UUID, words: Sequence[str]) -> Synonym:
+async def add(db: Database, tenant_id: UUID, words: Sequence[str], *, by: UUID = OPERATOR) -> Synonym:
     """Let these words mean the same; the group they are now in, with whatever meant the same as one of them before.
 
     Raises InvalidRequest for fewer than two words, a word that cannot be looked for, a group or a tenant that is full.
     """
-    (made,) = await add_all(db, tenant_id, [words])
+    (made,) = await add_all(db, tenant_id, [words], by=by)
     return made
 
 
-async def add_all(db: Database, tenant_id: UUID, groups: Sequence[Sequence[str]]) -> list[Synonym]:
+async def add_all(
+    db: Database, tenant_id: UUID, groups: Sequence[Sequence[str]], *, by: UUID = OPERATOR
+) -> list[Synonym]:
     """As `add` for each of these in turn, all or none."""
     keyed = [_keyed(words) for words in groups]
     async with db.transaction(tenant_id) as tx:
@@ -46,6 +49,7 @@ async def add_all(db: Database, tenant_id: UUID, groups: Sequence[Sequence[str]]
         made = [await _join(tx, words) for words in keyed]
         if typed_row(await tx.row("synonyms.count"))["words"] > IN_A_TENANT:
             raise InvalidRequest(f"There can be {IN_A_TENANT} synonyms in all. Remove some that nobody asks with.")
+        await audit.note(tx, by, "synonym.added", made[0].id if len(made) == 1 else f"{len(made)} groups")
     return made
 
 
@@ -61,13 +65,16 @@ async def group_of(db: Database, tenant_id: UUID, word: str) -> Synonym | None:
     return None if row is None else Synonym(row["id"], tuple(row["words"]))
 
 
-async def remove(db: Database, tenant_id: UUID, synonym_id: UUID, word: str | None = None) -> None:
+async def remove(
+    db: Database, tenant_id: UUID, synonym_id: UUID, word: str | None = None, *, by: UUID = OPERATOR
+) -> None:
     """Remove a group, or one word of it; a word left alone goes too. Raises NotFound."""
     async with db.transaction(tenant_id) as tx:
         await tx.run("synonyms.lock", key=key_of("synonyms", tenant_id))
         if not await tx.run("synonyms.remove", id=synonym_id, key=None if word is None else _key(word)):
             raise NotFound
         await tx.run("synonyms.remove_alone", id=synonym_id)
+        await audit.note(tx, by, "synonym.removed", synonym_id)
 
 
 async def expansions(db: Database, tenant_id: UUID, query: str) -> dict[str, tuple[str, ...]]:

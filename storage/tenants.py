@@ -14,7 +14,7 @@ from storage.lexical import USUAL
 from storage.users import OPERATOR
 
 # Children first: a partition that another one refers to cannot be dropped.
-PARTITIONED = ("embeddings", "lex_mask", "lex_block", "lex_posting", "lex_doc", "placements", "chunks")
+PARTITIONED = ("embeddings", "lex_mask", "lex_block", "lex_list", "lex_doc", "placements", "chunks")
 
 # How the rows of a tenant are found in a table: by a column, or in the text of the whole row.
 _FOUND = {

@@ -5,7 +5,7 @@ Users and API tokens are made and changed by the operator at the command line al
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal
 from uuid import UUID, uuid4
 
@@ -101,9 +101,12 @@ async def set_password(db: Database, tenant_id: UUID, user_id: UUID, password_ha
 
 
 async def add_token(
-    db: Database, principal: Principal, token_sha256: str, label: str, kind: TokenKind, expires_at: datetime | None
+    db: Database, principal: Principal, token_sha256: str, label: str, kind: TokenKind, lifetime: timedelta | None
 ) -> UUID:
-    """Store a token of the principal; its id. The principal's log-ins that have expired go with it."""
+    """Store a token of the principal that is good for so long (None: for ever); its id.
+
+    The principal's log-ins that have expired go with it.
+    """
     async with db.transaction(principal.tenant_id) as tx:
         row = await tx.row(
             "users.add_token",
@@ -111,7 +114,7 @@ async def add_token(
             sha256=token_sha256,
             label=label,
             kind=kind,
-            expires_at=expires_at,
+            lifetime=lifetime,
         )
         token_id: UUID = typed_row(row)["id"]
         if kind == "cookie":

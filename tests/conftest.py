@@ -21,6 +21,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from core.records import Principal, Role, Tenant
+from policy import ledger
 from storage import embedded, migrations, tenants, users
 from storage.database import Database
 
@@ -37,6 +38,22 @@ def _is_local(family: int, address: Any) -> bool:
     if not isinstance(address, tuple) or not isinstance(address[0], str):
         return False
     return address[0] in ("localhost", "::1", "") or address[0].startswith("127.")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What the air-gap test runs in its namespace is not run once more outside of it."""
+    if not any(item.name == "test_nothing_leaves_in_use" and not _skipped(item) for item in items):
+        return
+    from tests.airgap.test_airgap import ACCEPTANCE
+
+    for item in items:
+        if item.nodeid.partition("::")[0] in ACCEPTANCE:
+            item.add_marker(pytest.mark.skip(reason="run by tests/airgap, where nothing can leave"))
+
+
+def _skipped(item: pytest.Item) -> bool:
+    return any(mark.args[0] for mark in item.iter_markers("skipif"))
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +84,12 @@ def network_denied(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("connect", "connect_ex", "sendto"):
         monkeypatch.setattr(socket.socket, name, guarded(name))
     monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up)
+
+
+@pytest.fixture
+def own_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger of denials that no other test wrote in."""
+    monkeypatch.setattr(ledger, "_ledger", ledger._Ledger())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
 """Where the project and the public data sets lie."""
 
+import sys
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
+# Where `make test` puts uvloop, which no environment of the program may hold: tests show it to processes of their own.
+UVLOOP = Path(f"{sys.prefix}-uvloop")
 EVALS = PROJECT / "tests" / "evals"
 BENCHMARKS = PROJECT / "docs" / "benchmarks"
 

@@ -71,6 +71,10 @@ ROWS = {
     56: "A cache serves another tenant, user or policy",
     57: "Several processes prepare an empty database at once",
     58: "A stored checkpoint that runs code when it is read",
+    80: "A document gives the model orders",
+    82: "Citation marks are forged in a document",
+    83: "A citation of what was not read, or may not be",
+    85: "An image or a link in an answer carries data out",
     99: "A disabled user goes on working",
     100: "A role or tenant in the body of a request",
     101: "A tenant's administrator changes what holds for all",
@@ -90,12 +94,7 @@ ROWS = {
 }
 
 # Rows that no test stands for, and why. A row with a test may not stand here.
-UNCOVERED: dict[int, str] = {
-    56: "no answer, passage or vector of a question is cached across requests",
-    102: "settings cannot be written while the program runs",
-    110: "expiry is the database's own clock; no test moves it yet",
-    112: "there is no summary step: history is cut to whole exchanges",
-}
+UNCOVERED: dict[int, str] = {}
 
 
 def marked() -> dict[int, list[str]]:
@@ -110,9 +109,14 @@ def marked() -> dict[int, list[str]]:
 
 
 def _marks(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    of_all = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+    ]
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-            for mark in node.decorator_list:
+            for mark in (call for marks in (*of_all, *node.decorator_list) for call in ast.walk(marks)):
                 if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.threat":
                     yield from ((node.name, ast.literal_eval(row)) for row in mark.args)
 

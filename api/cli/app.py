@@ -10,6 +10,8 @@ import typer
 from api.cli import (
     ask,
     audit,
+    certify,
+    collections,
     console,
     demo,
     doctor,
@@ -26,6 +28,7 @@ from api.cli import (
     synonyms,
     tenants,
     tokens,
+    trace,
     users,
     worker,
 )
@@ -48,15 +51,18 @@ for part in (
     ingest,
     sync,
     documents,
+    collections,
     tenants,
     users,
     tokens,
     models,
+    certify,
     evaluate,
     reembed,
     doctor,
     policy,
     audit,
+    trace,
     migrate,
 ):
     part.register(app)

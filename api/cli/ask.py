@@ -1,7 +1,7 @@
 """`ask`: a question, its streamed answer, its sources."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -13,12 +13,10 @@ from api.cli.commands import Json, command, day
 from api.cli.opened import chosen_collections, opened
 from api.cli.search import AsOf, Collections
 from core.errors import IntramurosError, InvalidRequest, NotFound
-from core.records import Answer, Answered, Event, Failed, Principal, Refused, Session, Status, Token
+from core.records import Answer, Answered, Event, Failed, Mode, Principal, Refused, Session, Status, Token
 from core.settings import Settings
 from storage import sessions
 from storage.database import Database
-
-Mode = Literal["auto", "quick", "agent"]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +32,12 @@ async def ask(
     ] = None,
     collection: Collections = None,
     mode: Annotated[
-        Mode, typer.Option("--mode", "-m", help="quick: search and answer; agent: the model searches on by itself.")
+        Mode,
+        typer.Option(
+            "--mode",
+            "-m",
+            help="quick: search and answer; agent: the model searches on by itself; brief: a report in sections.",
+        ),
     ] = "auto",
     as_of: AsOf = None,
     as_json: Json = False,

@@ -87,10 +87,29 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2, default=str))  # noqa: T201 - data, not a word
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
-    """A plain table; `right` names the columns of numbers."""
+@contextmanager
+def json_list(name: str, **others: Any) -> Iterator[Callable[[Any], None]]:
+    """One JSON object of `others` and a list, whose members are printed as they are handed in."""
+    members = 0
+    lead = "".join(f"  {json.dumps(key)}: {json.dumps(value, default=str)},\n" for key, value in others.items())
+    print(f'{{\n{lead}  "{name}": [', end="")  # noqa: T201 - data, not a word
+
+    def add(value: Any) -> None:
+        nonlocal members
+        text = json.dumps(value, ensure_ascii=False, default=str)
+        print(",\n    " if members else "\n    ", text, sep="", end="")  # noqa: T201
+        members += 1
+
+    yield add
+    print("\n  ]\n}" if members else "]\n}")  # noqa: T201
+
+
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = (), header: bool = True
+) -> None:
+    """A plain table; `right` names the columns of numbers. Without `header` it goes on from one before."""
     console = out()
-    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", show_header=header)
     for column in columns:
         grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:

@@ -1,6 +1,7 @@
 """`documents`: what has been ingested, how it changed, what is kept from search, and its deletion."""
 
 import sys
+from collections.abc import AsyncIterator
 from datetime import date
 from typing import Annotated
 
@@ -11,9 +12,11 @@ from api.cli.commands import Json, command, day, group
 from api.cli.opened import chosen_collections, chosen_document, opened
 from api.differences import compare
 from core.errors import InvalidRequest
-from core.records import Document, DocumentState
+from core.records import Document, DocumentState, Succession
 from core.settings import Settings
 from storage import documents as stored
+from storage import listing, tending
+from storage.listing import Standing
 
 app = typer.Typer()
 
@@ -23,7 +26,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def register(root: typer.Typer) -> None:
-    group(app)(listing)
+    group(app)(documents)
     command(app, "show")(show)
     command(app, "revisions")(revisions)
     command(app, "diff")(diff)
@@ -38,24 +41,47 @@ def register(root: typer.Typer) -> None:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-async def listing(settings: Settings, collection: InCollection = None, as_json: Json = False) -> None:
-    """List the documents with their state, or do something with one."""
-    from api import views
-
+async def documents(
+    settings: Settings,
+    collection: InCollection = None,
+    find: Annotated[str, typer.Option("--find", metavar="WORDS", help="Only titles and paths with these words.")] = "",
+    standing: Annotated[Standing | None, typer.Option("--standing", help="Only what stands so.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the documents with their state, or do something with one. They are printed as they are read."""
+    wanted = listing.Wanted(collection, find, standing)
     async with opened(settings) as at:
         await chosen_collections(at, [collection] if collection else None)
-        found = await stored.listing(at.runtime.db, at.principal, collection)
-    if as_json:
-        console.print_json(views.documents_json(found, settings.max_file_bytes))
-        return
-    if not found:
-        console.note("No documents yet. `intramuros ingest PATH` reads a file or a folder")
-        return
+        pages = listing.walk(at.runtime.db, at.principal, wanted)
+        if as_json:
+            await _print_json(pages, settings.max_file_bytes)
+        elif not await _print_table(pages):
+            none = "No document is so" if wanted != listing.Wanted() else "No documents yet"
+            console.note(f"{none}. `intramuros ingest PATH` reads a file or a folder")
+
+
+async def _print_json(pages: AsyncIterator[tuple[Document, ...]], max_bytes: int) -> None:
+    from api import views
+
+    with console.json_list("documents", max_bytes=max_bytes) as add:
+        async for page in pages:
+            for document in page:
+                add(views.DocumentView.of(document).model_dump(mode="json"))
+
+
+async def _print_table(pages: AsyncIterator[tuple[Document, ...]]) -> int:
+    """How many documents there were."""
     columns = ("State", "Collection", "Path", "Title", "Pages", "Chunks", "Revision", "In force", "Id")
-    console.table(columns, [_row(document) for document in found], right=("Pages", "Chunks", "Revision"))
-    for document in found:
-        if document.state is DocumentState.FAILED:
-            console.note(f"{document.path}: {document.reason}")
+    printed = 0
+    async for page in pages:
+        if page:
+            rows = [_row(document) for document in page]
+            console.table(columns, rows, right=("Pages", "Chunks", "Revision"), header=not printed)
+        printed += len(page)
+        for document in page:
+            if document.state is DocumentState.FAILED:
+                console.note(f"{document.path}: {document.reason}")
+    return printed
 
 
 async def show(settings: Settings, document: Which, as_json: Json = False) -> None:
@@ -142,7 +168,7 @@ async def set_dates(
         raise InvalidRequest("Nothing to set. Give --effective-from, --effective-to or --supersedes")
     async with opened(settings) as at:
         now = await chosen_document(at, document)
-        changed = await stored.set_dates(
+        changed = await tending.set_dates(
             at.runtime.db,
             at.principal,
             now.id,
@@ -169,8 +195,8 @@ async def retry(
             chosen = [await chosen_document(at, document)]
         else:
             await chosen_collections(at, [collection] if collection else None)
-            found = await stored.listing(at.runtime.db, at.principal, collection)
-            chosen = [each for each in found if each.state is DocumentState.FAILED]
+            wanted = listing.Wanted(collection, standing="failed")
+            chosen = [each async for page in listing.walk(at.runtime.db, at.principal, wanted) for each in page]
         for each in chosen:
             await stored.requeue(at.runtime.db, at.tenant.id, each.id)
             done = await at.runtime.ingestor.process(at.tenant.id, each.id)
@@ -185,7 +211,7 @@ async def quarantine(settings: Settings, collection: InCollection = None, as_jso
 
     async with opened(settings) as at:
         await chosen_collections(at, [collection] if collection else None)
-        held = await stored.quarantined(at.runtime.db, at.principal, collection)
+        held = await tending.quarantined(at.runtime.db, at.principal, collection)
     if as_json:
         console.print_json(views.QuarantineView.of(held).model_dump(mode="json"))
         return
@@ -218,7 +244,7 @@ async def release(
     """Let a document's passages that were kept from search be found."""
     async with opened(settings) as at:
         chosen = await chosen_document(at, document)
-        await stored.release(at.runtime.db, at.principal, chosen.id, passage)
+        await tending.release(at.runtime.db, at.principal, chosen.id, passage)
         done = await at.runtime.ingestor.process(at.tenant.id, chosen.id)
     console.say(f"{done.path}: {console.counted(chosen.quarantined - done.quarantined, 'passage')} released")
 
@@ -231,7 +257,7 @@ async def delete(settings: Settings, document: Which, yes: Yes = False) -> None:
     async with opened(settings) as at:
         chosen = await chosen_document(at, document)
         if not yes:
-            going = await stored.deletion(at.runtime.db, at.principal, chosen.id)
+            going = await tending.deletion(at.runtime.db, at.principal, chosen.id)
             _confirm(chosen, console.counts(going))
         receipt = await at.runtime.ingestor.delete(at.principal, chosen.id)
     console.receipt(receipt)
@@ -283,7 +309,8 @@ def _facts(document: Document) -> dict[str, str]:
         "Found by": document.searchable.value,
         "Revision": str(document.revision or ""),
         "In force": _span(document.effective_from, document.effective_to) or "always",
-        "Supersedes": document.supersedes,
+        "Supersedes": _succession(document.older) or document.supersedes,
+        "Superseded by": _succession(document.newer),
         "Pages": str(document.pages or ""),
         "Chunks": str(document.chunks),
         "Language": document.language,
@@ -298,6 +325,10 @@ def _facts(document: Document) -> dict[str, str]:
     }
     warnings = {f"Warning {number}": warning.text for number, warning in enumerate(document.warnings, start=1)}
     return {name: value for name, value in (facts | warnings).items() if value}
+
+
+def _succession(other: Succession | None) -> str | None:
+    return None if other is None else f"{other.title} ({other.document_id}) from {other.day or 'when it is ready'}"
 
 
 def _span(first: date | None, last: date | None) -> str:

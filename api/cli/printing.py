@@ -27,6 +27,8 @@ NO_BREAK = "\u2423"
 WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "sources": "Sources",
+        "missing": "Not found in the documents",
+        "contacts": "Whom to ask",
         "nearest": "Nearest passages",
         "page": "page {page}",
         "asked as": "understood as: {question}",
@@ -35,6 +37,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "incomplete": "This answer was cut short.",
         "total": "total",
         "condense": "understanding",
+        "plan": "planning",
         "search": "searching",
         "grade": "judging",
         "rewrite": "rewording",
@@ -43,6 +46,8 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
     },
     "zh": {
         "sources": "来源",
+        "missing": "文档中未找到",
+        "contacts": "可以咨询",
         "nearest": "最接近的段落",
         "page": "第 {page} 页",
         "asked as": "理解为：{question}",
@@ -51,6 +56,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "incomplete": "回答未完成。",
         "total": "共",
         "condense": "理解",
+        "plan": "规划",
         "search": "检索",
         "grade": "判断",
         "rewrite": "改写",
@@ -83,9 +89,21 @@ def show_evidence(console: Console, answer: Answer) -> None:
         for hit in answer.nearest[:NEAREST]:
             _title(console, "·", hit.title, hit.heading_path, hit.page, words)
             _paragraph(console, one_line(hit.path), style="dim")
+    _show_lack(console, answer)
     console.print()
     for line in footer(answer):
         _paragraph(console, line, style="dim")
+
+
+def _show_lack(console: Console, answer: Answer) -> None:
+    """What was asked for and not found, where that is not all of the question, and whom to ask."""
+    words = WORDS[answer.language]
+    missing = [part for part in answer.missing if part not in (answer.question, answer.standalone_question)]
+    for key, lines in (("missing", missing), ("contacts", answer.contacts)):
+        if lines:
+            _heading(console, words[key])
+        for line in lines:
+            _paragraph(console, one_line(line))
 
 
 def show_body(console: Console, text: str) -> None:

@@ -1,6 +1,8 @@
 """`tenants`: the walls that nothing crosses."""
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +11,7 @@ from api.cli import console
 from api.cli.commands import command
 from api.cli.opened import owner
 from api.runtime import Runtime
-from core.errors import InvalidRequest
+from core.errors import InvalidRequest, StorageError
 from core.records import Receipt
 from core.settings import Settings
 from storage import tenants
@@ -63,11 +65,19 @@ async def remove(
         tenant = await tenants.get(runtime.db, slug)
         gone = await tenants.remove(owner(runtime), slug)
         files = await runtime.files.forget(tenant.id)
+        left = await runtime.files.left(tenant.id)
     console.receipt(Receipt(gone.what, {**gone.counts, "files": files}))
+    if left:
+        raise StorageError(f"Nothing is left of tenant {slug} in the database, but on disk: remove {_listed(left)}")
     console.note(
-        f"Every table was looked through: nothing is left of {tenant.id}, whose removal the installation's audit log "
-        f"notes as {tenants.fingerprint(tenant.id)}. Backups are not known here: remove it from yours"
+        f"Every table and the whole home folder were looked through: nothing is left of {tenant.id}, whose removal the "
+        f"installation's audit log notes as {tenants.fingerprint(tenant.id)}. Backups are not known here: remove it "
+        "from yours"
     )
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths[:10])) + (f" and {len(paths) - 10} more" if len(paths) > 10 else "")
 
 
 def _confirm(slug: str) -> None:

@@ -1,6 +1,6 @@
 """`tokens`: keys for programs that ask on a user's behalf."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
@@ -36,10 +36,10 @@ async def create(
 
     async with opened(settings) as at:
         principal = (await find_user(at, user)).principal
-        expires_at = datetime.now(UTC) + timedelta(days=days)
-        token = await issue(at.runtime.db, principal, label, "api", expires_at)
+        token = await issue(at.runtime.db, principal, label, "api", timedelta(days=days))
     console.say(token)
-    console.note(f"Valid until {expires_at:%Y-%m-%d}. Send it as `Authorization: Bearer TOKEN`; it is not shown again")
+    valid = console.counted(days, "day")
+    console.note(f"Valid for {valid}. Send it as `Authorization: Bearer TOKEN`; it is not shown again")
 
 
 async def listing(settings: Settings, user: User) -> None:

@@ -20,7 +20,7 @@ WITH operator AS (
 SELECT add_partition('chunks', 'chunks_' || %(suffix)s, %(tenant)s::text),
        add_partition('placements', 'placements_' || %(suffix)s, %(tenant)s::text),
        add_partition('lex_doc', 'lex_doc_' || %(suffix)s, %(tenant)s::text),
-       add_partition('lex_posting', 'lex_posting_' || %(suffix)s, %(tenant)s::text),
+       add_partition('lex_list', 'lex_list_' || %(suffix)s, %(tenant)s::text),
        add_partition('lex_block', 'lex_block_' || %(suffix)s, %(tenant)s::text),
        add_partition('lex_mask', 'lex_mask_' || %(suffix)s, %(tenant)s::text),
        add_partition('embeddings', 'embeddings_' || %(suffix)s, %(tenant)s::text, 'embedder_id')

@@ -32,12 +32,14 @@ WITH outlived AS (
     WHERE tenant_id = %(tenant)s AND user_id = %(user)s AND kind = 'cookie' AND expires_at <= now()
 )
 INSERT INTO tokens (tenant_id, user_id, sha256, label, kind, expires_at)
-VALUES (%(tenant)s, %(user)s, %(sha256)s, %(label)s, %(kind)s, %(expires_at)s) RETURNING id
+VALUES (%(tenant)s, %(user)s, %(sha256)s, %(label)s, %(kind)s, now() + %(lifetime)s::interval) RETURNING id
 
 -- name: by_token
+-- One clock decides, this server's. What ends one day may not have been made later than now: then the clock was set back.
 SELECT u.id, u.name, u.role, u.groups FROM tokens t
 JOIN users u ON u.tenant_id = t.tenant_id AND u.id = t.user_id
 WHERE t.tenant_id = %(tenant)s AND t.sha256 = %(sha256)s AND (t.expires_at IS NULL OR t.expires_at > now())
+  AND (t.expires_at IS NULL OR t.created_at < now() + interval '5 minutes')
   AND NOT u.disabled
 
 -- name: list_tokens

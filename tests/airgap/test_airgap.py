@@ -9,6 +9,7 @@ import pytest
 from core.settings import Settings
 from inference import fetch
 from tests.airgap import namespace
+from tests.paths import UVLOOP
 
 pytestmark = namespace.needed
 
@@ -19,11 +20,28 @@ ACCEPTANCE = (
     "tests/integration/ingest/test_network_denied.py",
     "tests/integration/api/browser/test_browser_ask.py",
 )
+# Connects as a program on this loop would, with the tripwire set: it sees none of it, which is why the loop is refused.
+UVLOOP_LEAK = f"""
+import asyncio, sys
+from policy import egress, hook
+hook.arm(egress.Policy())
+sys.path.insert(0, {str(UVLOOP)!r})
+import uvloop
+
+async def connect():
+    assert isinstance(asyncio.get_running_loop(), uvloop.Loop)
+    await asyncio.wait_for(asyncio.open_connection('198.51.100.1', 443), 1)
+
+try:
+    uvloop.run(connect())
+except TimeoutError:
+    print("nobody answered")
+"""
 LEAKS = {
     "UDP": "from policy import unseen; unseen.udp('198.51.100.1')",
     "UDP over IPv6": "from policy import unseen; unseen.udp('2001:db8::1')",
-    "TCP by C calls, as an event loop in C makes them": "from policy import unseen; unseen.tcp('198.51.100.1')",
-    "libpq": "from policy import unseen; unseen.libpq('198.51.100.1')",
+    "TCP by C calls": "from policy import unseen; unseen.tcp('198.51.100.1')",
+    "libpq": "import psycopg; psycopg.connect('hostaddr=198.51.100.1 user=x connect_timeout=2')",
     "a name look-up": "import socket; socket.getaddrinfo('leak.example', 80)",
 }
 
@@ -39,6 +57,14 @@ def test_nothing_leaves_in_use(tmp_path: Path) -> None:
     assert passed is not None
     assert int(passed[1]) >= 10
     assert done.counters == {"left": 0}
+
+
+@pytest.mark.threat(1, 3)
+@pytest.mark.skipif(not UVLOOP.is_dir(), reason="run `make test`: it puts uvloop beside the environment")
+def test_uvloop_leaks_past_the_tripwire_and_is_seen() -> None:
+    done = namespace.run([sys.executable, "-c", UVLOOP_LEAK])
+    assert done.counters["left"] > 0, done.out
+    assert "nobody answered" in done.out
 
 
 @pytest.mark.threat(3, 22)

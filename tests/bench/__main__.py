@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from policy import boot
-from tests.bench import bench_extract, bench_ingest
+from tests.bench import bench_extract, bench_ingest, bench_memory, bench_timing
 from tests.bench.search import report
-from tests.evals import published
+from tests.evals import published, verification
+from tests.evals.answering import published as answering
 from tests.paths import BENCHMARKS, PROJECT, shared_data
 
 HANDBOOK = PROJECT / "deploy" / "demo" / "handbook"
@@ -27,11 +28,13 @@ def commands() -> dict[str, list[str]]:
         "embedder": ["tests.bench.bench_embedder"],
         "extract": ["tests.bench.bench_extract", "--plot", str(BENCHMARKS / "extract.png")],
         "answers": ["tests.bench.bench_answers"],
+        "timing": ["tests.bench.bench_timing"],
         "parsing-handbook": ["tests.bench.bench_parsing", str(HANDBOOK)],
     }
     shared = shared_data()
     if shared is not None:
         found["ingest"] = ["tests.bench.bench_ingest", "--plot", str(BENCHMARKS / "ingest.png")]
+        found["memory"] = ["tests.bench.bench_memory", "--plot", str(BENCHMARKS / "memory.png")]
         found["parsing-gsa"] = ["tests.bench.bench_parsing", str(shared / "handbook-gsa-tts" / "pages")]
     return found
 
@@ -144,6 +147,16 @@ def ingest() -> str:
     return bench_ingest.section(kept[0], where(kept[1])) if kept else ""
 
 
+def memory() -> str:
+    kept = figures("memory")
+    return bench_memory.section(kept[0], where(kept[1])) if kept else ""
+
+
+def timing() -> str:
+    kept = figures("timing")
+    return bench_timing.section(kept[0], where(kept[1])) if kept else ""
+
+
 def endings() -> str:
     from tests.evals import formats
 
@@ -156,7 +169,20 @@ def main() -> None:
     for name, arguments in commands().items():
         if not sys.argv[1:] or name in sys.argv[1:]:
             run(name, arguments)
-    sections = (published.section, report.section, answers, embedder, ingest, parsing, extraction, endings)
+    sections = (
+        published.section,
+        answering.section,
+        verification.section,
+        report.section,
+        answers,
+        embedder,
+        ingest,
+        memory,
+        parsing,
+        extraction,
+        timing,
+        endings,
+    )
     parts = [part for section in sections if (part := section())]
     head = (
         "# Benchmarks\n\nWritten by `make bench`; the figures are under `docs/benchmarks/`. "

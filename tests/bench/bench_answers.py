@@ -37,7 +37,7 @@ class TimedChat:
 
     def __init__(self, model: ChatModel) -> None:
         self.model = model
-        self.name, self.provider, self.traits = model.name, model.provider, model.traits
+        self.name, self.identity, self.provider, self.traits = model.name, model.identity, model.provider, model.traits
         self.seconds = 0.0
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
@@ -129,7 +129,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         # PostgreSQL runs as a user of its own when we are root, and must reach its folder.
         Path(scratch).chmod(0o755)
-        settings = Settings.load(home=Path(scratch) / "home", embedded_idle=5.0)
+        settings = Settings.load(home=Path(scratch) / "home", embedded_idle=5.0, answer_cache=False)
         print(json.dumps(asyncio.run(measure(settings)), ensure_ascii=False, indent=2))
 
 

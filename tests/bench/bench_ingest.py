@@ -1,16 +1,14 @@
-"""Ingest of many mixed documents beside the embedder alone, and memory over the number of documents.
+"""Ingest of many mixed documents beside the embedder alone.
 
-python -m tests.bench.bench_ingest [--documents 1000] [--most 10000] [--plot FILE]
+python -m tests.bench.bench_ingest [--documents 1000] [--plot FILE]
 
-Prints one JSON object. The embedder alone gets the very texts that ingest embedded, in the same batches, in the same
-run. The memory curve is taken with an embedder that costs next to nothing: what grows then is ours.
+Prints one JSON object. The embedder alone gets the very texts that ingest embedded, in the same batches and as many of
+them at once, in the same run.
 """
 
 import argparse
 import asyncio
 import json
-import os
-import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -23,13 +21,11 @@ from api.runtime import Runtime
 from core.records import DocumentState
 from core.settings import Settings
 from inference.interfaces import Embedder, Vectors
+from ingest.embedding import AT_ONCE
 from policy import boot
 from policy.egress import Policy
 from storage import documents, users
-from tests.bench import mixed
-from tests.fakes.embedder import FakeEmbedder
-
-STEP = 1000
+from tests.bench import mixed, processes
 
 
 class Recorded:
@@ -65,7 +61,7 @@ async def runtime(embedder: Embedder) -> AsyncIterator[Runtime]:
 
 
 async def ingest(at: Runtime, folder: Path) -> dict[str, int]:
-    """Ingest a folder to the last vector; how many documents ended in which state."""
+    """Ingest a folder to the last vector; how many documents are in which state then."""
     tenant = await ensure_tenant(at, at.settings.tenant)
     async for _ in at.ingestor.ingest_folder(tenant.id, "mixed", folder):
         pass
@@ -81,15 +77,18 @@ async def beside_the_embedder(count: int) -> dict[str, Any]:
     real = await open_embedder(settings, Policy.of(settings))
     await real.embed_passages(["Warm."])
     recorded = Recorded(real)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as first:
         mixed.write(Path(folder), count)
+        (Path(first) / "first.md").write_text("The reader is as warm as the embedder.")
         async with runtime(recorded) as at:
-            started = time.perf_counter()
+            await ingest(at, Path(first))
+            recorded.batches.clear()
+            before, started = _others(at), time.perf_counter()
             states = await ingest(at, Path(folder))
             whole = time.perf_counter() - started
+            others = {name: after - before[name] for name, after in _others(at).items()}
     started = time.perf_counter()
-    for batch in recorded.batches:
-        await real.embed_passages(batch)
+    await alone_with(real, recorded.batches)
     alone = time.perf_counter() - started
     await real.close()
     chunks = sum(map(len, recorded.batches))
@@ -101,90 +100,55 @@ async def beside_the_embedder(count: int) -> dict[str, Any]:
         "embedder_seconds": round(alone, 1),
         "ratio": round(whole / alone, 3),
         "chunks_per_second": round(chunks / whole, 1),
+        "cpu_ms_per_document": {name: round(1000 * seconds / count, 1) for name, seconds in others.items()},
     }
 
 
-async def memory(most: int) -> list[dict[str, float]]:
-    """Resident memory of this process and of its children, in megabytes, after each thousand documents."""
-    curve = []
-    async with runtime(FakeEmbedder()) as at:
-        with tempfile.TemporaryDirectory() as folder:
-            paths = mixed.write(Path(folder) / "all", most)
-            for done in range(0, most, STEP):
-                part = Path(folder) / "part"
-                for path in paths[done : done + STEP]:
-                    target = part / path.relative_to(folder)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    path.rename(target)
-                await ingest(at, part)
-                curve.append({"documents": done + STEP, **resident()})
-                shutil.rmtree(part)
-    return curve
+async def alone_with(embedder: Embedder, batches: list[Sequence[str]]) -> None:
+    """Nothing but these batches, as many at once as ingest has under way."""
+    waiting = iter(batches)
+
+    async def one_after_another() -> None:
+        for batch in waiting:
+            await embedder.embed_passages(batch)
+
+    await asyncio.gather(*[one_after_another() for _ in range(AT_ONCE)])
 
 
-def resident() -> dict[str, float]:
-    """Megabytes of this process, and of the warm reader with whatever it runs (PostgreSQL left out)."""
-    mine = os.getpid()
-    readers = [pid for pid in _children(mine) if b"ingest.reader" in _read(pid, "cmdline")]
-    return {"process_mb": _megabytes(mine), "reader_mb": round(sum(map(_megabytes, readers)), 1)}
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += [int(child), *_children(int(child))]
-    return found
-
-
-def _read(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""
-
-
-def _megabytes(pid: int) -> float:
-    pages = _read(pid, "statm").split()
-    return round(int(pages[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20, 1) if pages else 0.0
+def _others(at: Runtime) -> dict[str, float]:
+    """Processor seconds so far of the processes beside the program, in which the embedder runs."""
+    return {
+        "reader": processes.cpu_seconds(processes.readers()),
+        "postgres": processes.cpu_seconds(processes.servers(at.settings.home)),
+    }
 
 
 def section(found: dict[str, Any], where: str) -> str:
     """The figures as a part of docs/benchmarks.md."""
-    rows = [f"| {row['documents']} | {row['process_mb']} | {row['reader_mb']} |" for row in found["memory"]]
+    cpu = found.get("cpu_ms_per_document", {})
     return (
-        f"## Ingest\n\n{found['documents']} mixed documents in {found['chunks']} chunks, from files to vectors. "
-        f"{where}\n\n"
-        "| whole ingest, s | the embedder alone, s | times | chunks a second |\n|---|---|---|---|\n"
+        f"## Ingest\n\n{found['documents']} mixed documents in {found['chunks']} chunks, from files to vectors, beside "
+        f"the embedder alone on the same texts. {where}\n\n"
+        "| whole ingest, s | the embedder alone, s | times | chunks a second | reader, ms of CPU a document "
+        "| PostgreSQL, ms of CPU a document |\n|---|---|---|---|---|---|\n"
         f"| {found['whole_seconds']} | {found['embedder_seconds']} | {found['ratio']} "
-        f"| {found['chunks_per_second']} |\n\n"
-        "Resident memory after so many documents, with an embedder that costs nothing:\n\n"
-        "| documents | program, MB | reader, MB |\n|---|---|---|\n"
-        + "\n".join(rows)
-        + "\n\n![Ingest and its memory](benchmarks/ingest.png)"
+        f"| {found['chunks_per_second']} | {cpu.get('reader', 'not noted')} | {cpu.get('postgres', 'not noted')} |\n\n"
+        "![Ingest beside the embedder](benchmarks/ingest.png)"
     )
 
 
 def plot(found: dict[str, Any], path: Path) -> None:
-    """Times as bars, memory as a curve."""
+    """Times as bars."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    figure, (times, curve) = pyplot.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-    bars = times.bar(["embedder alone", "whole ingest"], [found["embedder_seconds"], found["whole_seconds"]], 0.5)
-    times.bar_label(bars, fmt="{:.0f} s", fontsize=8)
-    times.set_ylabel(f"seconds for {found['documents']} documents")
-    documents = [row["documents"] for row in found["memory"]]
-    for key, label in (("process_mb", "program"), ("reader_mb", "reader")):
-        curve.plot(documents, [row[key] for row in found["memory"]], marker="o", label=label)
-    curve.set_ylim(bottom=0)
-    curve.set_xlabel("documents ingested")
-    curve.set_ylabel("resident memory, MB")
-    curve.legend(frameon=False)
-    for axes in (times, curve):
-        axes.spines[["top", "right"]].set_visible(False)
+    figure, axes = pyplot.subplots(figsize=(4, 3.2), layout="constrained")
+    bars = axes.bar(["embedder alone", "whole ingest"], [found["embedder_seconds"], found["whole_seconds"]], 0.5)
+    axes.bar_label(bars, fmt="{:.0f} s", fontsize=8)
+    axes.set_ylabel(f"seconds for {found['documents']} documents")
+    axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
 
@@ -192,13 +156,11 @@ def plot(found: dict[str, Any], path: Path) -> None:
 def main() -> None:
     """Command line."""
     boot.seal()
-    parser = argparse.ArgumentParser(description="Measure whole ingest and its memory.")
+    parser = argparse.ArgumentParser(description="Measure whole ingest beside the embedder alone.")
     parser.add_argument("--documents", type=int, default=1000)
-    parser.add_argument("--most", type=int, default=10_000)
     parser.add_argument("--plot", type=Path, help="draw the figures into this PNG file")
     arguments = parser.parse_args()
     found = asyncio.run(beside_the_embedder(arguments.documents))
-    found["memory"] = asyncio.run(memory(arguments.most))
     print(json.dumps(found, indent=2))
     if arguments.plot:
         plot(found, arguments.plot)

@@ -12,6 +12,7 @@ from pathlib import Path
 from core.errors import IngestError
 from ingest import kinds
 from ingest.chunking import chunk
+from ingest.options import ParseOptions
 from ingest.parse import parse
 
 
@@ -26,7 +27,7 @@ def measure(folder: Path, max_mb: int) -> dict[str, object]:
     for path in paths:
         before = time.process_time()
         try:
-            found = chunk(parse(path, max_bytes=max_mb * 1024 * 1024))
+            found = chunk(parse(path, options=ParseOptions(max_bytes=max_mb * 1024 * 1024)))
         except IngestError as error:
             outcomes[error.code] += 1
             continue

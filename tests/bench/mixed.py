@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from email.message import EmailMessage
 from html import escape
+from itertools import islice
 from pathlib import Path
 
 import docx
@@ -36,10 +37,13 @@ def texts() -> Iterator[str]:
                 yield text
 
 
-def write(folder: Path, count: int) -> list[Path]:
-    """Write `count` documents, formats by turns, below the folder; their paths. The corpora hold about a thousand."""
+def write(folder: Path, count: int, *, first: int = 0) -> list[Path]:
+    """Write `count` documents, from number `first` on and formats by turns, below the folder; their paths.
+
+    The corpora hold about a thousand.
+    """
     made = []
-    for number, text in zip(range(count), _endless(), strict=False):
+    for number, text in enumerate(islice(_endless(), first, first + count), start=first):
         extension, build = FORMATS[number % len(FORMATS)]
         if extension == "pdf" and any(map(is_cjk, text)):
             extension, build = "docx", as_docx  # the PDF's built-in font has no Chinese

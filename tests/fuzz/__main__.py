@@ -9,6 +9,9 @@ from pathlib import Path
 
 import atheris
 
+# What is compared with a text guides the fuzzer too.
+atheris.enabled_hooks.add("str")
+
 with atheris.instrument_imports(include=["agent", "api", "ingest", "policy"]):
     from tests.fuzz.targets import TARGETS
 

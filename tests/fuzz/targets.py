@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from agent.citations import defuse, marks, with_numbers, without_marks
 from api.security import check_json
@@ -17,6 +18,37 @@ from policy.egress import parse_url
 MAX_BYTES: Final = 1_000_000
 _OWN_NUMBER: Final = re.compile(r"\[\d+\]")
 _ENDINGS: Final = sorted(EXTENSIONS)
+
+
+# What the first bytes stand for in a URL: few letters in a row make one, and none of these comes by itself.
+_PIECES: Final = (
+    *(
+        b"http://",
+        b"https://",
+        b"127.0.0.1",
+        b"[::1]",
+        b"[::ffff:127.0.0.1]",
+        b"[fe80::1%251]",
+        b"10.0.0.5",
+        b"localhost",
+    ),
+    *(
+        b"models.internal",
+        b"xn--",
+        b"%2e",
+        b"@",
+        b"\\@",
+        b"\t",
+        b"\n",
+        b"\r",
+        b":65535",
+        b":65536",
+        b":0",
+        b":080",
+        b"/v1",
+    ),
+    *("①".encode(), "。".encode(), b"0x7f.1", b"0177.1", b"//", b"?", b"#", b"..", b"[", b"]"),
+)
 
 
 def upload(data: bytes) -> None:
@@ -48,11 +80,14 @@ def citation(data: bytes) -> None:
 
 def url(data: bytes) -> None:
     """The judge of URLs: refused, or read so that its host is canonical and nothing can be hidden in it."""
-    text = data.decode("utf-8", errors="replace")
+    text = b"".join(_PIECES[byte] if byte < len(_PIECES) else bytes([byte]) for byte in data).decode(errors="replace")
     try:
         endpoint = parse_url(text)
     except ValueError:
         return
+    seen = urlsplit(text)
+    assert (seen.scheme, seen.hostname, seen.username) == (endpoint.scheme, endpoint.host, None)
+    assert (seen.port or {"http": 80, "https": 443}[seen.scheme]) == endpoint.port
     assert str(read_host(endpoint.host)) == endpoint.host
     assert 0 < endpoint.port < 65536
     assert text.isascii()

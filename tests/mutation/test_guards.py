@@ -16,7 +16,11 @@ HERE = [guard for guard in GUARDS if guard.quick][4:6]
 @pytest.mark.threat(114)
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
 def test_a_guard_is_where_the_list_says_and_has_its_test(guard: Guard) -> None:
-    assert (PROJECT / guard.file).read_text(encoding="utf-8").count(guard.text) == 1
+    source = (PROJECT / guard.file).read_text(encoding="utf-8")
+    assert source.count(guard.text) == 1
+    if guard.file.endswith(".py"):
+        # What is no program turns every test red, or none: that would show nothing.
+        ast.parse(source.replace(guard.text, guard.without))
     file, _, name = guard.test.partition("::")
     tree = ast.parse((PROJECT / file).read_text(encoding="utf-8"))
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}

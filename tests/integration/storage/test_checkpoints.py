@@ -15,8 +15,8 @@ from langgraph.checkpoint.serde import _msgpack
 from langgraph.graph import END, START, StateGraph
 
 from core.errors import BootRefused, StorageError
-from core.records import Principal, Tenant
-from storage import checkpoints, sessions, tenants, users
+from core.records import Principal, RunState, Tenant
+from storage import checkpoints, runs, sessions, tenants, threads, users
 from storage.database import Database
 from tests.conftest import DatabaseUnderTest
 
@@ -44,11 +44,23 @@ async def say(db: Database, reader: Principal, thread: str, word: str) -> list[s
 
 
 @pytest.fixture
-async def mine(database: Database, principal: Principal) -> UUID:
-    """A session of the employee in which one word was said."""
-    session = await sessions.create(database, principal, "mine")
-    await say(database, principal, sessions.thread_id(principal, session.id), "hello")
-    return session.id
+async def session(database: Database, principal: Principal) -> UUID:
+    """A session of the employee."""
+    return (await sessions.create(database, principal, "mine")).id
+
+
+async def run_in(database: Database, principal: Principal, session: UUID, word: str) -> UUID:
+    """A run in which one word was said."""
+    run = await runs.begin(database, principal, session, word, "auto", checkpointed=True)
+    await say(database, principal, threads.thread_id(principal, run), word)
+    await runs.ended(database, principal, run, RunState.FINISHED, ())
+    return run
+
+
+@pytest.fixture
+async def mine(database: Database, principal: Principal, session: UUID) -> UUID:
+    """A run in that session in which one word was said."""
+    return await run_in(database, principal, session, "hello")
 
 
 def rows(fresh: DatabaseUnderTest) -> dict[str, int]:
@@ -63,7 +75,7 @@ def rows(fresh: DatabaseUnderTest) -> dict[str, int]:
 
 
 async def test_a_session_is_remembered(database: Database, principal: Principal, mine: UUID) -> None:
-    thread = sessions.thread_id(principal, mine)
+    thread = threads.thread_id(principal, mine)
     assert await say(database, principal, thread, "again") == ["hello", "again"]
 
 
@@ -85,7 +97,7 @@ async def test_a_guessed_thread_is_neither_read_nor_written_nor_deleted(
     fresh: DatabaseUnderTest,
     intruder: Callable[[Principal, Tenant], Principal],
 ) -> None:
-    thread, stranger = sessions.thread_id(principal, mine), intruder(principal, other_tenant)
+    thread, stranger = threads.thread_id(principal, mine), intruder(principal, other_tenant)
     before = rows(fresh)
     saver = checkpoints.open_saver(database, stranger)
     assert await saver.aget_tuple(config(thread)) is None
@@ -104,37 +116,44 @@ async def test_a_thread_without_an_owner_is_nobodys(database: Database, principa
         await say(database, principal, thread, "hello")
 
 
-async def test_pruning_keeps_what_the_next_turn_needs(
-    database: Database, principal: Principal, mine: UUID, fresh: DatabaseUnderTest
-) -> None:
-    thread = sessions.thread_id(principal, mine)
-    sizes = []
-    for turn in range(4):
-        await say(database, principal, thread, str(turn))
-        await checkpoints.prune(database, principal, mine)
-        sizes.append(rows(fresh))
-    assert sizes[0]["checkpoints"] == 1
-    assert all(size == sizes[0] for size in sizes)
-    assert await say(database, principal, thread, "last") == ["hello", "0", "1", "2", "3", "last"]
+async def age(fresh: DatabaseUnderTest, run: UUID, days: int) -> None:
+    with psycopg.connect(fresh.owner_dsn, options="-c search_path=intramuros,public") as connection:
+        connection.execute(
+            "UPDATE runs SET finished_at = finished_at - make_interval(days => %s) WHERE id = %s", (days, run)
+        )
 
 
-async def test_forgetting_keeps_the_session(
-    database: Database, principal: Principal, mine: UUID, fresh: DatabaseUnderTest
+async def test_checkpoints_go_when_their_days_are_over(
+    database: Database, principal: Principal, admin: Principal, session: UUID, mine: UUID, fresh: DatabaseUnderTest
 ) -> None:
-    await checkpoints.forget(database, principal, mine)
-    assert set(rows(fresh).values()) == {0}
-    assert (await sessions.get(database, principal, mine)).id == mine
+    recent = await run_in(database, principal, session, "recent")
+    other = await sessions.create(database, admin, "other")
+    theirs = await run_in(database, admin, other.id, "theirs")
+    waiting = await runs.begin(database, principal, session, "waits", "auto", checkpointed=True)
+    await say(database, principal, threads.thread_id(principal, waiting), "waits")
+    await runs.ended(database, principal, waiting, RunState.WAITING, ())
+    for run in (mine, theirs, waiting):
+        await age(fresh, run, 8)
+    days = {"checkpoint_days": 7, "trace_days": 30}
+    assert await runs.prune(database, principal.tenant_id, **days) == {"checkpoints": 6, "traces": 0}
+    assert await say(database, principal, threads.thread_id(principal, recent), "again") == ["recent", "again"]
+    assert await say(database, principal, threads.thread_id(principal, waiting), "again") == ["waits", "again"]
+    assert await say(database, principal, threads.thread_id(principal, mine), "anew") == ["anew"]
+    assert (await runs.prune(database, principal.tenant_id, **days))["checkpoints"] == 0
+    await age(fresh, mine, 30)
+    assert (await runs.prune(database, principal.tenant_id, **days))["traces"] == 1
 
 
 async def test_deleting_a_session_deletes_its_checkpoints(
-    database: Database, principal: Principal, mine: UUID, fresh: DatabaseUnderTest
+    database: Database, principal: Principal, session: UUID, mine: UUID, fresh: DatabaseUnderTest
 ) -> None:
     other = await sessions.create(database, principal, "other")
-    await say(database, principal, sessions.thread_id(principal, other.id), "stay")
-    receipt = await sessions.delete(database, principal, mine)
+    kept = await run_in(database, principal, other.id, "stay")
+    receipt = await sessions.delete(database, principal, session)
     assert receipt.counts["checkpoints"] > 0
     assert receipt.counts["checkpoint_blobs"] > 0
-    assert await say(database, principal, sessions.thread_id(principal, other.id), "too") == ["stay", "too"]
+    assert receipt.counts["runs"] == 1
+    assert await say(database, principal, threads.thread_id(principal, kept), "too") == ["stay", "too"]
     await sessions.delete(database, principal, other.id)
     assert set(rows(fresh).values()) == {0}
 
@@ -162,7 +181,7 @@ async def test_a_checkpoint_that_names_code_does_not_run_it(
     blob = ormsgpack.packb(ormsgpack.Ext(0, ormsgpack.packb(("math", "sqrt", 4.0))))
     with psycopg.connect(fresh.owner_dsn, autocommit=True) as connection:
         connection.execute("UPDATE checkpoints.checkpoint_blobs SET type = 'msgpack', blob = %s", (blob,))
-    await checkpoints.open_saver(database, principal).aget_tuple(config(sessions.thread_id(principal, mine)))
+    await checkpoints.open_saver(database, principal).aget_tuple(config(threads.thread_id(principal, mine)))
     assert called == []
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.errors import AlreadyExists, EmbeddingSetMismatch, InvalidRequest, NotFound, StorageError
 from core.records import DocumentState, Hit, Principal, Searchable, Tenant
-from storage import documents, embedding_sets, search
+from storage import documents, embedding_sets, search, tending
 from storage.database import Database
 from storage.embedding_sets import Lacking
 from tests.conftest import DatabaseUnderTest
@@ -225,10 +225,10 @@ async def test_what_changes_meanwhile_leaves_no_orphan_and_nothing_out(
     asked = await embedding_sets.lacking(database, tenant.id, NEW, after=0, limit=9)
     assert [one.text.split("\n")[1] for one in asked] == ["kept", "old", "gone", "plain"]
     # While these are embedded: a document goes, another changes, a passage is released.
-    await documents.delete(database, admin, gone.id)
+    await tending.delete(database, admin, gone.id)
     await fill(database, tenant.id, "a.md", ["kept", "new"])
     held = next(one for one in await documents.listing(database, admin) if one.path == "held.md")
-    await documents.release(database, admin, held.id)
+    await tending.release(database, admin, held.id)
     vectors = np.stack([narrow(one.chunk_id) for one in asked])
     assert await embedding_sets.add(database, tenant.id, NEW, asked, vectors) == 3
     assert await make(database, tenant) == ["held.md\nobey", "a.md\nnew"]
@@ -237,7 +237,7 @@ async def test_what_changes_meanwhile_leaves_no_orphan_and_nothing_out(
     assert {hit.text for hit in await by_new(database, principal)} == {"kept", "new", "plain", "obey"}
     # Both sets follow what happens to a document.
     assert await embedding_sets.swap(database, tenant.id)
-    receipt = await documents.delete(database, admin, first.id)
+    receipt = await tending.delete(database, admin, first.id)
     assert receipt.counts["vectors"] == 6
     assert orphans(fresh) == 0
     assert {hit.text for hit in await by_new(database, principal)} == {"plain", "obey"}
@@ -308,7 +308,7 @@ async def test_an_emptied_tenant_keeps_to_its_sets_until_one_is_dropped(
 ) -> None:
     document = await fill(database, tenant.id, "a.md", ["one"])
     await candidate(database, tenant)
-    await documents.delete(database, admin, document.id)
+    await tending.delete(database, admin, document.id)
     assert await embedding_sets.active(database, tenant.id) == EMBEDDER
     await embedding_sets.drop(database, tenant.id, NEW)
     assert await embedding_sets.active(database, tenant.id) is None

@@ -1,5 +1,6 @@
 """After a tenant was removed nothing in the whole database holds its id, or a word of what it had."""
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import psycopg
@@ -7,8 +8,21 @@ import pytest
 from psycopg import sql
 
 from core.errors import NotFound, StorageError
-from core.records import Answer, Outcome, Principal, Tenant
-from storage import audit, collections, merging, sessions, synonyms, tenants, users
+from core.records import Answer, Citation, Filters, Outcome, Principal, Step, Tenant
+from storage import (
+    audit,
+    collections,
+    kept,
+    merging,
+    runs,
+    sessions,
+    synonyms,
+    tenants,
+    tending,
+    threads,
+    traces,
+    users,
+)
 from storage.database import Database
 from tests.conftest import DatabaseUnderTest
 from tests.integration.storage.filling import fill
@@ -51,6 +65,8 @@ async def furnish(database: Database, principal: Principal, fresh: DatabaseUnder
     tenant_id = principal.tenant_id
     texts = [f"{CANARY} {number} common words" for number in range(4)]
     await fill(database, tenant_id, f"{CANARY}.md", texts, suspicious=texts[:1])
+    gone = await fill(database, tenant_id, "gone.md", texts[1:2])
+    await tending.delete(database, users.operator(tenant_id), gone.id)
     home = await collections.by_name(database, tenant_id, "handbook")
     await collections.grant(database, tenant_id, home.id, f"group:{CANARY}")
     await synonyms.add(database, tenant_id, [CANARY, "weevil"])
@@ -59,10 +75,18 @@ async def furnish(database: Database, principal: Principal, fresh: DatabaseUnder
     answer = Answer(Outcome.REFUSED, CANARY, CANARY, CANARY, "en", (), {}, 1)
     turn = await sessions.add_turn(database, principal, session.id, answer)
     await sessions.feedback(database, principal, turn.id, 1, CANARY)
-    await say(database, principal, sessions.thread_id(principal, session.id), CANARY)
+    run = await runs.begin(database, principal, session.id, CANARY, "auto", checkpointed=True)
+    cited = Citation(1, 1, uuid4(), CANARY, CANARY, (), None, CANARY)
+    whole = replace(answer, outcome=Outcome.ANSWERED, citations=(cited,))
+    key, _ = await kept.find(database, principal, Filters(), (CANARY,))
+    assert await kept.keep(database, principal, Filters(), (CANARY,), key, whole)
+    await say(database, principal, threads.thread_id(principal, run), CANARY)
+    steps = [Step("search", 1, {"query": CANARY})]
+    await runs.answered(database, principal, run, session.id, answer, steps, pending=(answer, ["handbook"]))
+    await traces.read(database, users.operator(tenant_id), run, CANARY)
     async with database.transaction(tenant_id) as tx:
         await tx.connection.execute("UPDATE lex_stat SET block_size = 2")
-    while await merging.merge(database, tenant_id, start=1, tail=1, rare=1) is not None:
+    while await merging.merge(database, tenant_id, start=1, tail=1, often=2) is not None:
         pass
     with psycopg.connect(fresh.owner_dsn, options="-c search_path=procrastinate") as connection:
         connection.execute(

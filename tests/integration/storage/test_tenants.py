@@ -51,7 +51,7 @@ async def test_removing_a_tenant_leaves_the_others_whole(
         "placements": 2,
         "embeddings": 2,
         "lex_doc": 2,
-        "audit": 3,
+        "audit": 4,
     }
     assert {table: receipt.counts.get(table) for table in expected} == expected
     assert "sessions" not in receipt.counts
