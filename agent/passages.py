@@ -5,6 +5,7 @@ from typing import Final
 
 from agent.amounts import is_unit, quantities
 from agent.citations import defuse
+from agent.sufficiency import parts
 from agent.text import around, estimate_tokens, terms
 from agent.tiers import fitting
 from core.records import Hit
@@ -36,13 +37,18 @@ def rows(hit: Hit, question: str) -> str:
     tiers = fitting(lines, question)
     if tiers:
         return "\n".join(tiers)
-    wanted = terms(question)
+    chosen = {line for part in parts(question) for line in _telling(lines, terms(part))}
+    return "\n".join(line for line in lines if line in chosen) or hit.text
+
+
+def _telling(lines: Sequence[str], wanted: frozenset[str]) -> list[str]:
+    """The rows that hold most of what tells one row from another; none where that singles out no few of them."""
     found = [wanted & terms(line) for line in lines]
     # Units and what most rows say tell no row from another: "years" must not pick the tiers that repeat the word.
     telling = [row - frozenset(term for term in row if is_unit(term) or _common(term, found)) for row in found]
     most = max(map(len, telling), default=0)
     best = [line for line, row in zip(lines, telling, strict=True) if most and len(row) == most]
-    return "\n".join(best) if 0 < len(best) <= _MOST_ROWS else hit.text
+    return best if len(best) <= _MOST_ROWS else []
 
 
 def _common(term: str, rows_found: Sequence[frozenset[str]]) -> bool:

@@ -67,12 +67,14 @@ def asked(question: str) -> list[Quantity]:
 
 
 def fitting(rows: Sequence[str], question: str) -> list[str] | None:
-    """The rows whose range holds a quantity of the question; None where the rows state no ranges of its unit."""
-    for quantity in asked(question):
-        tiers = [(row, tier(row, quantity.unit)) for row in rows]
-        ranged = [(row, found) for row, found in tiers if found is not None]
+    """The rows whose range holds a quantity of the question, each of them where it compares several; None where the
+    rows state no ranges of its unit."""
+    quantities_asked = asked(question)
+    for unit in dict.fromkeys(quantity.unit for quantity in quantities_asked):
+        ranged = [(row, found) for row in rows if (found := tier(row, unit)) is not None]
         if len(ranged) >= 2:
-            return [row for row, found in ranged if found.holds(float(quantity.value))]
+            values = [float(quantity.value) for quantity in quantities_asked if quantity.unit == unit]
+            return [row for row, found in ranged if any(map(found.holds, values))]
     return None
 
 

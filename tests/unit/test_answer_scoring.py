@@ -36,7 +36,8 @@ def test_a_part_of_a_number_or_word_is_no_fact(text: str, fact: str) -> None:
 
 
 def test_an_answer_with_the_other_version_is_wrong() -> None:
-    asked = Question("x", "en", "conflict", "handbook", "How many days?", ("a.md",), (("3", "three"),), ("two days",))
+    facts = (("3", "three"),)
+    asked = Question("x", "en", "conflict", "handbook", "How many days?", ("a.md",), facts, wrong=("two days",))
     assert asked.answered_by("Up to three days.")
     assert not asked.answered_by("Up to three days, or two days part-time.")
 
@@ -71,3 +72,4 @@ def test_the_set_is_what_it_says() -> None:
     assert sum(question.language == "zh" for question in questions) == 60
     assert all(bool(question.facts) == question.answerable == bool(question.documents) for question in questions)
     assert {question.kind for question in sample(questions, 40)} == set(kinds)
+    assert all(question.answered_by(" ".join(question.sentences)) for question in questions)

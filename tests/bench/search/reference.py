@@ -3,12 +3,15 @@
 Both lists are fused by the product's own rule.
 """
 
+import hashlib
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.settings import Settings
 from core.text import language_of
 from storage import lexical, search
 from tests.bench.search.corpus import Corpus
@@ -61,12 +64,21 @@ class Postings:
             idf = np.log(1 + (self.n - len(chunks) + 0.5) / (len(chunks) + 0.5))
             scores[chunks] += weights * (count * idf)
         scores[~allowed] = 0
-        return [(chunk + 1, score) for chunk, score in _top(scores, depth) if score > 0]
+        held = np.flatnonzero(scores)
+        return [(int(held[at]) + 1, score) for at, score in _top(scores[held], depth)]
 
 
 def truth(corpus: Corpus, postings: Postings, queries: Sequence[str], vectors: Floats, allowed: Mask) -> Truth:
-    """The exact lists of these queries among the chunks allowed."""
-    nearest = _nearest(corpus, vectors, allowed)
+    """The exact lists of these queries among the chunks allowed.
+
+    Which vectors are nearest takes the longest, and is kept in the cache by what was asked of what.
+    """
+    asked = hashlib.sha256(b"".join((str(len(corpus)).encode(), vectors.tobytes(), allowed.tobytes()))).hexdigest()
+    kept = Settings.load().cache / "bench-search" / "nearest" / f"{asked[:32]}.pickle"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(pickle.dumps(_nearest(corpus, vectors, allowed)))
+    nearest: list[Ranked] = pickle.loads(kept.read_bytes())
     words = [postings.best(query, allowed, search.DEPTH) for query in queries]
     fused = [_fused(corpus, query, a, b) for query, a, b in zip(queries, nearest, words, strict=True)]
     return Truth(nearest, words, fused)
@@ -93,6 +105,8 @@ def _nearest(corpus: Corpus, vectors: Floats, allowed: Mask) -> list[Ranked]:
 def _top(scores: NDArray[np.floating], depth: int) -> Ranked:
     """Of those that score the same the first ones, as the product has it."""
     count = min(depth, len(scores))
+    if not count:
+        return []
     least = np.partition(scores, len(scores) - count)[len(scores) - count]
     best = np.flatnonzero(scores >= least)
     return [(int(i), float(scores[i])) for i in best[np.argsort(-scores[best], kind="stable")[:count]]]

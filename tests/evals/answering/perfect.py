@@ -1,7 +1,7 @@
 """A scripted model that makes no mistake: it shows what the program around a model loses or lets through.
 
 It knows the question's facts and the documents that state them. It says that passages answer when one of them states a
-fact, answers with the very sentences, searches for what is missing, and refuses when there is nothing.
+fact, answers with the sentences of a good writer, searches for what is missing, and refuses when there is nothing.
 """
 
 import re
@@ -14,13 +14,11 @@ from pydantic import BaseModel
 from agent import prompts
 from agent.deciding import Assessed, Divided, Routed
 from agent.text import sentences
-from core.text import language_of
 from inference.interfaces import Completion, Message
 from tests.evals.answering.questions import Question, states
 from tests.fakes.chat import CAPABLE, Call, ScriptedChat, tool_call
 
 _MARK: Final = re.compile(r"\[(?:chunk:\w+|\d+)\]")
-_TELLS: Final = {"en": "The documents state: {fact}.", "zh": "文件写明：{fact}。"}
 
 
 class Perfect(ScriptedChat):
@@ -38,19 +36,13 @@ class Perfect(ScriptedChat):
         """A sentence with its mark for each fact that the passages shown state."""
         found: dict[str, None] = {}
         for ways in self._question.facts:
+            sentence = next(one for one in self._question.sentences if any(states(one, way) for way in ways))
             for mark, piece in self._pieces(shown):
-                way = next((way for way in ways if states(piece, way)), None)
-                if way is not None and not any(states(piece, wrong) for wrong in self._question.wrong):
-                    found[f"{self._said(piece, way, ways)} {mark}".strip()] = None
+                stated = any(states(piece, way) for way in ways)
+                if stated and not any(states(piece, wrong) for wrong in self._question.wrong):
+                    found[f"{sentence} {mark}".strip()] = None
                     break
         return list(found)
-
-    def _said(self, piece: str, way: str, ways: Sequence[str]) -> str:
-        language = self._question.language
-        if language_of(piece) == language:
-            return piece.rstrip(".。") + ("。" if language == "zh" else ".")
-        own = next((other for other in ways if language_of(other) == language or other[0].isdigit()), way)
-        return _TELLS[language].format(fact=own)
 
     def _pieces(self, shown: str) -> list[tuple[str, str]]:
         """Each sentence or cell of the documents that answer, with the mark that it stands under."""
@@ -93,8 +85,8 @@ class Perfect(ScriptedChat):
         return " ".join(told) if told else "NOT FOUND"
 
     def _first_token(self, messages: Sequence[Message]) -> Mapping[str, float]:
-        refusing = prompts.REFUSING[self._question.language][0]
-        return {"The": 1.0} if self.told(messages[-1].content) else {refusing: 1.0}
+        # A capable model is asked in English to refuse, whatever the question's language.
+        return {"The": 1.0} if self.told(messages[-1].content) else {prompts.REFUSING["en"][0]: 1.0}
 
     def _turn(self, messages: Sequence[BaseMessage]) -> AIMessage:
         shown = "\n".join(message.text for message in messages if isinstance(message, ToolMessage))

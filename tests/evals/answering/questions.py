@@ -2,7 +2,8 @@
 
 Kinds: `single` (one fact), `multi` (several, a comparison, several documents), `conflict` (two versions of one policy,
 asked on a day), `unanswerable`. `facts` are what an answer must state, each a list of ways to write it; `wrong` what it
-must not (the other version). Chinese questions about the GSA's handbook are answered by English documents.
+must not (the other version); `sentences` say the facts as a good writer would. Chinese questions about the GSA's
+handbook are answered by English documents.
 """
 
 import json
@@ -32,6 +33,7 @@ class Question:
     question: str
     documents: tuple[str, ...]
     facts: tuple[tuple[str, ...], ...]
+    sentences: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
     as_of: date | None = None
 
@@ -68,6 +70,7 @@ def _question(row: dict[str, object]) -> Question:
     values = dict(row)
     values["documents"] = tuple(values["documents"])  # type: ignore[arg-type]
     values["facts"] = tuple(tuple(ways) for ways in values["facts"])  # type: ignore[attr-defined]
+    values["sentences"] = tuple(values.get("sentences", ()))  # type: ignore[arg-type]
     values["wrong"] = tuple(values.get("wrong", ()))  # type: ignore[arg-type]
     values["as_of"] = date.fromisoformat(str(values["as_of"])) if "as_of" in values else None
     return Question(**values)  # type: ignore[arg-type]

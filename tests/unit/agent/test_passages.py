@@ -19,6 +19,11 @@ def test_the_row_and_the_column_asked_for_are_shown() -> None:
     assert text == "Allowances 2026 > Allowances\nAllowance: On-call standby\nUnit: per week\nLondon: GBP 130"
 
 
+def test_a_question_that_compares_rows_is_shown_each() -> None:
+    asked = "How much is on-call standby and how much is night shift in London?"
+    assert rows(ALLOWANCES, asked) == "\n".join(ALLOWANCES.text.splitlines()[:2])
+
+
 def test_where_no_row_stands_out_all_are_shown() -> None:
     assert rows(ALLOWANCES, "How much in London?") == ALLOWANCES.text
 

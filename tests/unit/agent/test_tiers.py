@@ -40,6 +40,7 @@ def test_the_range_of_a_row(row: str, unit: str, expected: Tier | None) -> None:
         ("How many days after 5 years?", LEAVE, [LEAVE[2]]),
         ("How many days after 12 years?", LEAVE, [LEAVE[3]]),
         ("我干满 12 年了，年假几天？", LEAVE_ZH, [LEAVE_ZH[2]]),
+        ("Compare the days after 3 years and after 12 years.", LEAVE, [LEAVE[1], LEAVE[3]]),
         ("How many days do I get?", LEAVE, None),
         ("What is paid for 3 weeks?", LEAVE, None),
     ],
@@ -53,3 +54,4 @@ def test_a_number_from_another_tier_is_found_out() -> None:
     assert not contradicts("You have 22 days.", LEAVE, "How many days after 3 years?")
     assert contradicts("You have 28 days.", LEAVE[2:], "How many days after 3 years?")
     assert not contradicts("You have 28 days.", LEAVE, "How many days do I have?")
+    assert not contradicts("You have 28 days.", LEAVE, "How many days after 3 years, and after 12 years?")
