@@ -42,7 +42,7 @@ async def outline(state: State, runtime: Context) -> Change:
 
 
 async def _planned(run: Run, topic: str, hits: list[Hit]) -> list[Section] | None:
-    each = run.settings.prompt_budget // max(len(hits), 1)
+    each = run.budget // max(len(hits), 1)
     passages = [shown(hit, topic, each) for hit in hits]
     decided = await run.chat.decide(deciding.outline(run.language, topic, passages), deciding.Outlined)
     if decided is None:

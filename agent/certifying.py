@@ -22,6 +22,7 @@ from agent.answering import Answering
 from agent.calls import text_calls
 from agent.citations import Evidence
 from agent.examination import FORBIDDEN, Case
+from agent.fitting import prompt_budget
 from agent.metered import MeteredChat
 from agent.tools import ReadInput, SearchInput
 from core.errors import InferenceError
@@ -121,7 +122,7 @@ async def _answers(chat: ChatModel, settings: Settings, case: Case) -> bool:
     """Whether the answering step says what is wanted, in the asker's language, from the right passage, and no more."""
     evidence = Evidence()
     handles = evidence.add(examination.hits(case.passages))
-    step = Answering(MeteredChat(chat, _HOURS), evidence, case.language, settings.prompt_budget)
+    step = Answering(MeteredChat(chat, _HOURS), evidence, case.language, prompt_budget(settings, chat.traits))
     said = []
     if await step.passes(case.question, handles):
         said = [sentence async for sentence in step.answer(case.question, handles)]

@@ -65,7 +65,7 @@ async def _seeded(
 ) -> list[AnyMessage]:
     """The loop's first messages: the session's history, the question, the first search as a call and its result."""
     earlier = memory.repaired(history, run.settings.max_history)
-    room = int(run.settings.prompt_budget * _HISTORY_SHARE)
+    room = int(run.budget * _HISTORY_SHARE)
     call = ToolCall(name="kb_search", args={"query": query}, id="first_search", type="tool_call")
     steering.seed(call)
     found = await told(run, run.evidence.batches[0][:SHOWN_HITS], question)

@@ -10,17 +10,26 @@ from typing import Final, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from core.settings import Settings
 from inference import tokens
-from inference.interfaces import Message
+from inference.interfaces import Message, Traits
 
 Made = TypeVar("Made", bound=Sequence[Message])
 
+# New prompt tokens of one call where the settings name none: what a small model on a processor reads in some seconds,
+# and enough of five passages for one that answers over several.
+_BUDGET: Final = {"small": 600, "capable": 1800}
 # A result of a tool keeps at least so many tokens: a mark and a heading.
 _LEAST: Final = 40
 _STEP: Final = 0.95
 _EVIDENCE_STEP: Final = 0.8
 _EARLIER: Final = "Asked earlier in this conversation: "
 _CUT: Final = " [...]"
+
+
+def prompt_budget(settings: Settings, traits: Traits) -> int:
+    """The new prompt tokens that one call may take, about."""
+    return settings.prompt_budget or _BUDGET["capable" if traits.capable else "small"]
 
 
 def fitted(messages: Sequence[AnyMessage], room: int) -> list[AnyMessage]:

@@ -110,7 +110,7 @@ async def _assessed(state: State, runtime: Context) -> tuple[bool, Sequence[str]
         run.tasks = [Task(finding.question, finding.handles, finding.answering) for finding in found]
     if not best:
         return True, without
-    each = run.settings.prompt_budget // len(best)
+    each = run.budget // len(best)
     hits = run.evidence.hits(best)
     passages = [delimited(handle, shown(hit, question, each)) for handle, hit in zip(best, hits, strict=True)]
     judged = await run.chat.decide(deciding.assess(run.language, question, passages), deciding.Assessed)

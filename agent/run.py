@@ -13,6 +13,7 @@ from uuid import UUID
 
 from agent.answering import Answering
 from agent.citations import Evidence, Numbering
+from agent.fitting import prompt_budget
 from agent.metered import MeteredChat
 from agent.peer import SearchPeer
 from agent.recall import Recall
@@ -176,7 +177,7 @@ class Run:
             self.chat,
             self.evidence,
             self.language,
-            self.settings.prompt_budget,
+            self.budget,
             self.grader,
             Verifier(self.evidence, self.retriever.embedder, judge, self.trace),
             self.settings.answer_unsupported,
@@ -202,6 +203,11 @@ class Run:
         )
         made.limits = limits
         return made
+
+    @property
+    def budget(self) -> int:
+        """New prompt tokens of one model call, about."""
+        return prompt_budget(self.settings, self.chat.traits)
 
     @property
     def awaiting(self) -> tuple[str, ...]:

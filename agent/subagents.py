@@ -121,7 +121,7 @@ async def research_result(run: Run, questions: list[str]) -> str:
         return "Nothing new to look into: ask questions that name what they are about, and each only once."
     findings = await research(run, accepted)
     run.findings += findings
-    each = run.settings.prompt_budget // len(findings)
+    each = run.budget // len(findings)
     return "\n\n".join(_told(run, finding, each) for finding in findings)
 
 

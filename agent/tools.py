@@ -62,13 +62,13 @@ async def told(run: Run, handles: Sequence[str], query: str) -> str:
     """Hits under their marks, as kb_search shows them, and the first of them in full where it is promising and cut."""
     if not handles:
         return "Nothing was found."
-    each = int(run.settings.prompt_budget * _RESULT_SHARE) // len(handles)
+    each = int(run.budget * _RESULT_SHARE) // len(handles)
     hits = run.evidence.hits(handles)
     pieces = [delimited(handle, shown(hit, query, each)) for handle, hit in zip(handles, hits, strict=True)]
     if promising(hits[0], query) and (breaks_off(hits[0]) or estimate_tokens(hits[0].text) > each):
         # What was deleted since it was found cannot be read on.
         with suppress(NotFound):
-            read = await _passages(run, handles[0], int(run.settings.prompt_budget * _READ_SHARE))
+            read = await _passages(run, handles[0], int(run.budget * _READ_SHARE))
             pieces.append(f"Read on:\n{read}")
     return "\n\n".join(pieces)
 
@@ -78,7 +78,7 @@ async def read_result(run: Run, chunk: str) -> str:
     handle = chunk.strip().strip("[]").removeprefix("chunk:").strip()
     if run.evidence.get(handle) is None:
         return "There is no such passage. Use a mark that a tool returned in this conversation."
-    return await _passages(run, handle, int(run.settings.prompt_budget * _RESULT_SHARE))
+    return await _passages(run, handle, int(run.budget * _RESULT_SHARE))
 
 
 async def _passages(run: Run, handle: str, budget: int) -> str:

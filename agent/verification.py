@@ -8,7 +8,7 @@ what is then still in doubt. A sentence may need several passages, each for a pa
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Final
 
 import numpy as np
@@ -107,7 +107,7 @@ class Meaning:
 
     async def nearest(self, sentence: str, texts: Sequence[str]) -> list[tuple[float, str]]:
         """For each text the cosine of its nearest sentence, and that sentence. Empty where nothing can be compared."""
-        split = [sentences(text) for text in texts]
+        split = [_pieces(text) for text in texts]
         if self._embedder is None or not any(split):
             return []
         pieces = list(dict.fromkeys(piece for parts in split for piece in parts))
@@ -124,6 +124,12 @@ class Meaning:
         if pieces and self._embedder is not None:
             vectors = await self._embedder.embed_passages(pieces)
             self._kept.update(zip(pieces, np.asarray(vectors), strict=True))
+
+
+def _pieces(text: str) -> list[str]:
+    """The sentences of a passage, and each with the one before it, which may say what it speaks of."""
+    alone = sentences(text)
+    return [*alone, *(" ".join(pair) for pair in pairwise(alone))]
 
 
 class Verifier:

@@ -79,7 +79,11 @@ class Settings(BaseSettings):
     search_peer_timeout: float = Field(5.0, gt=0, description="Seconds that search may take.")
     gguf: AbsolutePath | None = Field(None, description="Another GGUF chat model for the embedded llama.cpp.")
     num_ctx: int = Field(4096, ge=1024, le=262144, description="Context window asked of the chat model, in tokens.")
-    prompt_budget: int = Field(600, ge=200, description="Most new prompt tokens of one model call, about.")
+    prompt_budget: int | None = Field(
+        None,
+        ge=200,
+        description="Most new prompt tokens of one model call, about; empty: 600, and 1800 with a capable model.",
+    )
     chat_timeout: float = Field(120.0, gt=0, description="Seconds one model call may take.")
     ask_timeout: float = Field(300.0, gt=0, description="Seconds one question may take in all.")
     threads: int = Field(0, ge=0, description="Threads for local models; 0: as many as cores.")
@@ -145,6 +149,7 @@ class Settings(BaseSettings):
         "gguf",
         "chat_model",
         "max_rewrites",
+        "prompt_budget",
         "embed_model",
         "grader_model",
         "fallback_model",

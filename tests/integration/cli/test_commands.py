@@ -318,7 +318,7 @@ async def test_evaluate_scores_questions_and_names_stray_ones(
     assert report["questions"] == 3
     assert set(report["modes"]) == {"vector", "bm25", "hybrid"}
     assert report["modes"]["hybrid"]["hit@1"] == pytest.approx(2 / 3, abs=1e-3)
-    assert [missed["document"] for missed in report["missed"]] == ["absent.md"]
+    assert [missed["documents"] for missed in report["missed"]] == [["absent.md"]]
 
 
 async def test_usage_errors_are_one_line(terminal: Terminal) -> None:

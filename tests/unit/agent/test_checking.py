@@ -113,3 +113,20 @@ def test_refusals_are_heard(sentence: str) -> None:
 def test_a_prohibition_is_no_refusal() -> None:
     assert not sounds_refused("Dogs are not allowed in the office.")
     assert not sounds_refused("不允许携带宠物。")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage", "question"),
+    [
+        (
+            "课酬全年上限 6,000 元。",
+            "内部讲师每授课 1 小时，发放课酬 150 元，全年上限 6,000 元。",
+            "内部讲师每小时课酬多少，全年上限多少？",
+        ),
+        ("导师带教为期 3 个月。", "每位新员工配一名导师，为期 3 个月。", "新员工的导师带多长时间？"),
+    ],
+)
+def test_a_chinese_sentence_in_the_askers_own_words_is_not_judged_by_their_seams(
+    sentence: str, passage: str, question: str
+) -> None:
+    assert check(sentence, passage, question).ok

@@ -3,9 +3,10 @@
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agent.fitting import compacted, fitted
+from agent.fitting import compacted, fitted, prompt_budget
+from core.settings import Settings
 from inference import tokens
-from tests.fakes.chat import tool_call
+from tests.fakes.chat import CAPABLE, SMALL, tool_call
 
 EN = "The hotel cap in Shanghai is CNY 550 per night, and every claim needs its receipt. "
 ZH = "上海的酒店上限是每晚五百五十元，每笔报销都要附发票。"
@@ -88,3 +89,8 @@ def test_parallel_calls_keep_all_their_results() -> None:
     kept = fitted([HumanMessage("?"), both, *results, *search(1, EN * 20)], 250)
     assert well_formed(kept)
     assert tokens.of_prompt(kept) <= 250
+
+
+def test_a_capable_model_reads_more_unless_the_settings_say_how_much() -> None:
+    assert [prompt_budget(Settings.load(), traits) for traits in (SMALL, CAPABLE)] == [600, 1800]
+    assert [prompt_budget(Settings.load(prompt_budget=700), traits) for traits in (SMALL, CAPABLE)] == [700, 700]
