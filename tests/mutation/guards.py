@@ -517,7 +517,7 @@ GUARDS: Final = (
         "agent/recalling.py",
         "    return complete and undisturbed and ours and free",
         "    return complete and ours",
-        f"{_AGENT}/test_recall.py::test_an_answer_that_somebody_approves_is_never_kept",
+        "tests/unit/agent/test_recalling.py::test_what_cites_a_collection_that_somebody_approves_is_not",
     ),
     Guard(
         "other weights have no certificate",
