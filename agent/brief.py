@@ -4,6 +4,8 @@
 answer; a section for which nothing was found is left out and told as missing.
 """
 
+import re
+from collections.abc import Sequence
 from typing import Final
 
 from agent import deciding
@@ -17,6 +19,8 @@ from core.records import Hit, Token
 
 # Hits of the first search that the outline is made from.
 _OUTLINED: Final = 6
+# The number of a heading in its document means nothing in a brief.
+_NUMBER: Final = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|第[一二三四五六七八九十百]+[条章节]|[一二三四五六七八九十]+、)\s*")
 
 
 @within_time
@@ -53,7 +57,8 @@ async def _planned(run: Run, topic: str, hits: list[Hit]) -> list[Section] | Non
 def by_headings(topic: str, hits: list[Hit]) -> list[Section]:
     """A section for each heading under which something was found, in the order found; its question is the topic under
     that heading."""
-    found = dict.fromkeys(_line(hit.heading_path[-1] if hit.heading_path else hit.title) for hit in hits)
+    headings = (_line(hit.heading_path[-1] if hit.heading_path else hit.title) for hit in hits)
+    found = dict.fromkeys(_NUMBER.sub("", heading) or heading for heading in headings)
     return [Section(heading, f"{topic} ({heading})") for heading in found][: deciding.MOST_SECTIONS]
 
 
@@ -68,7 +73,7 @@ async def compose(state: State, runtime: Context) -> Change:
     try:
         with run.timed("answer"):
             for section, finding in zip(run.sections, run.findings, strict=True):
-                if text := await _written(run, runtime, section, finding, first=not parts):
+                if text := await _written(run, runtime, section, finding, told=parts):
                     parts.append(text)
     except InferenceError:
         if not parts:
@@ -76,23 +81,23 @@ async def compose(state: State, runtime: Context) -> Change:
         run.limit = "model_stopped"
     run.sentences = ["\n\n".join(parts)] if parts else []
     written = "\n".join(parts)
-    run.missing = tuple(section.question for section in run.sections if _title(section) not in written)
+    run.missing = tuple(section.heading for section in run.sections if _title(section) not in written)
     return {}
 
 
-async def _written(run: Run, runtime: Context, section: Section, finding: Finding, *, first: bool) -> str:
-    """One section in Markdown, sent as it is written; empty where no sentence stands."""
+async def _written(run: Run, runtime: Context, section: Section, finding: Finding, *, told: Sequence[str]) -> str:
+    """One section in Markdown, sent as it is written; empty where no sentence stands that was not `told` before."""
     if not finding.handles:
         return ""
     status(runtime, "answering", "status_section", heading=section.heading)
     text = ""
     async for sentence in finding.answering.answer(finding.question, finding.handles, thorough=True):
-        told = numbered(runtime, sentence)
-        if told is None:
+        said = numbered(runtime, sentence)
+        if said is None or any(said in part for part in told):
             continue
         head = _title(section) + "\n\n" if not text else "" if run.language == "zh" else " "
-        emit(runtime, Token(("" if first or text else "\n\n") + head + told))
-        text += head + told
+        emit(runtime, Token(("\n\n" if told and not text else "") + head + said))
+        text += head + said
     return text
 
 

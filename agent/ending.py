@@ -30,7 +30,7 @@ async def done(state: State, runtime: Context) -> Change:
     run = runtime.context
     text = ("" if run.language == "zh" else " ").join(run.sentences)
     outcome = Outcome.CONVERSED if state["talk"] else Outcome.INCOMPLETE if run.limit else Outcome.ANSWERED
-    notice = say(run.limit, run.language) if run.limit else untold(run)
+    notice = say(run.limit, run.language) if run.limit else None
     answer = finished(state, run, outcome, text, notice)
     lacking = () if state["talk"] else left_open(state["standalone"], run)
     if lacking or run.limit:
@@ -106,12 +106,6 @@ def note(run: Run) -> None:
             citations=[citation.chunk_id for citation in answer.citations],
             limit=run.limit,
         )
-
-
-def untold(run: Run) -> str | None:
-    """The notice that names the sections of a brief which nothing was found for; None where there are none."""
-    headings = [section.heading for section in run.sections if section.question in run.missing]
-    return say("missing_sections", run.language, headings=", ".join(headings)) if headings else None
 
 
 def found(run: Run) -> list[Hit]:

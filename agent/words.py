@@ -69,10 +69,6 @@ _WORDS: Final[dict[str, dict[Language, str]]] = {
         "en": "Writing “{heading}”",
         "zh": "正在撰写“{heading}”",
     },
-    "missing_sections": {
-        "en": "Nothing that could be cited was found on: {headings}.",
-        "zh": "以下部分没有找到可以引用的内容：{headings}。",
-    },
     "status_answering": {"en": "Answering from {titles}", "zh": "正在依据{titles}作答"},
     "waiting": {
         "en": "An answer was found. It cites {collections}, so it is shown here once it has been approved.",
