@@ -1,8 +1,5 @@
 """The intranet search: what is asked of it, what is made of its replies, and where the policy stands in the way."""
 
-import json
-from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -11,40 +8,19 @@ from agent.peer import MOST_CHARACTERS, MOST_HITS, SearchPeer
 from core.errors import BootRefused, EgressDenied, PeerUnavailable
 from core.settings import Settings
 from policy.egress import Policy
-from tests.fakes.server import LoopbackServer
+from tests.fakes.server import Answer, JsonServer
 from tests.unit.conftest import MakeSettings
 
-Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 
-
-class Intranet(LoopbackServer):
-    """Answers with `answer`; `requests` holds path, authorisation and body."""
+class Intranet(JsonServer):
+    """An intranet search; `peer` is its ADDRESS:PORT."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__(_Handler, "/intranet")
-        self.answer = answer
-        self.requests: list[tuple[str, str | None, dict[str, Any]]] = []
+        super().__init__(answer, "/intranet")
 
     @property
     def peer(self) -> str:
         return self.url.removeprefix("http://").removesuffix("/intranet")
-
-
-class _Handler(BaseHTTPRequestHandler):
-    owner: Intranet
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.owner.requests.append((self.path, self.headers["authorization"], body))
-        status, value = self.owner.answer(body)
-        data = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
 
 
 def found(*sources: dict[str, Any]) -> Answer:

@@ -1,8 +1,5 @@
 """A reranker on a private server, and which reranker is chosen."""
 
-import json
-from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -13,11 +10,9 @@ from inference.rerank_server import RerankServer
 from inference.select import open_reranker
 from policy.egress import Policy
 from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.server import LoopbackServer
+from tests.fakes.server import Answer, JsonServer
 from tests.unit.conftest import MakeSettings
 from tests.unit.inference.test_late import WordEmbedder
-
-Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 
 
 def lengths(body: dict[str, Any]) -> tuple[int, Any]:
@@ -26,30 +21,11 @@ def lengths(body: dict[str, Any]) -> tuple[int, Any]:
     return 200, {"results": sorted(results, key=lambda row: -row["relevance_score"])}
 
 
-class RerankStub(LoopbackServer):
-    """Answers with `answer`; `requests` holds path, authorisation and body."""
+class RerankStub(JsonServer):
+    """A rerank server."""
 
     def __init__(self, answer: Answer = lengths) -> None:
-        super().__init__(_Handler, "/v1")
-        self.answer = answer
-        self.requests: list[tuple[str, str | None, dict[str, Any]]] = []
-
-
-class _Handler(BaseHTTPRequestHandler):
-    owner: RerankStub
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.owner.requests.append((self.path, self.headers["authorization"], body))
-        status, value = self.owner.answer(body)
-        data = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        super().__init__(answer, "/v1")
 
 
 def opened(make_settings: MakeSettings, url: str, **values: Any) -> RerankServer:
