@@ -82,10 +82,7 @@ class Agent:
                     await stack.enter_async_context(sessions.running(self._db, principal, session_id))
                     history = await self._history(principal, session_id)
                 filters = Filters(None if collections is None else tuple(collections), as_of=as_of)
-                retriever = Retriever(self._db, self._retrieval, principal, filters)
-                run = self._run(clean_question(question), mode, retriever)
-                run.recall = open_recall(self._db, principal, filters, self._models, self._policy, self._settings)
-                run.approvals = await approvals.asking(self._db, principal)
+                run = await self._opened(principal, question, mode, filters)
                 remembers = session_id is not None or bool(run.approvals)
                 begun = kept(self._db, principal, session_id, run, checkpointed=remembers)
                 run_id = await stack.enter_async_context(begun)
@@ -104,6 +101,13 @@ class Agent:
         except Exception:  # the edge of the package: a defect must end the stream with words, not a broken connection
             logger.exception("ask failed")
             yield Failed(IntramurosError.code, say("failed", language))
+
+    async def _opened(self, principal: Principal, question: str, mode: Mode, filters: Filters) -> Run:
+        """A run with what its principal may be given again, and what only after an approval."""
+        run = self._run(clean_question(question), mode, Retriever(self._db, self._retrieval, principal, filters))
+        run.recall = open_recall(self._db, principal, filters, self._models, self._policy, self._settings)
+        run.approvals = await approvals.asking(self._db, principal)
+        return run
 
     def _run(self, question: str, mode: Mode, retriever: Retriever) -> Run:
         settings, models = self._settings, self._models

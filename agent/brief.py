@@ -5,12 +5,12 @@ answer; a section for which nothing was found is left out and told as missing.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from agent import deciding
-from agent.passages import shown
 from agent.run import Finding, Run, Section
+from agent.searching import passages_of
 from agent.state import Change, Context, State, emit, status, within_time
 from agent.steps import numbered
 from agent.subagents import research
@@ -28,26 +28,20 @@ async def outline(state: State, runtime: Context) -> Change:
     """Divide the topic into sections, by a capable model or by the headings of what was found."""
     run, topic = runtime.context, state["standalone"]
     status(runtime, "reading", "status_outlining")
-    hits = run.evidence.hits(run.evidence.batches[-1][:_OUTLINED])
+    best = run.evidence.batches[-1][:_OUTLINED]
     with run.timed("plan"):
-        planned = await _planned(run, topic, hits) if run.chat.traits.capable else None
-    by = "model" if planned else "code"
-    sections = planned or by_headings(topic, hits)
-    accepted = run.queue.offer([section.question for section in sections])
+        planned = await _planned(run, topic, best) if run.chat.traits.capable else None
+    sections = planned or by_headings(topic, run.evidence.hits(best))
+    offered = [section.question for section in sections]
+    accepted = run.queue.offer(offered)
     run.sections = tuple(section for section in sections if section.question in accepted)
-    run.trace.note(
-        "decompose",
-        by=by,
-        offered=[section.question for section in sections],
-        accepted=accepted,
-        counts=dict(run.queue.counts),
-    )
+    by = "model" if planned else "code"
+    run.trace.note("decompose", by=by, offered=offered, accepted=accepted, counts=dict(run.queue.counts))
     return {"refused": not run.sections}
 
 
-async def _planned(run: Run, topic: str, hits: list[Hit]) -> list[Section] | None:
-    each = run.budget // max(len(hits), 1)
-    passages = [shown(hit, topic, each) for hit in hits]
+async def _planned(run: Run, topic: str, handles: Sequence[str]) -> list[Section] | None:
+    passages = passages_of(run, handles, topic, run.budget)
     decided = await run.chat.decide(deciding.outline(run.language, topic, passages), deciding.Outlined)
     if decided is None:
         return None
@@ -69,23 +63,22 @@ async def compose(state: State, runtime: Context) -> Change:
     status(runtime, "searching", "status_topics", n=len(run.sections), first=run.sections[0].heading)
     with run.timed("agent"):
         run.findings = await research(run, [section.question for section in run.sections])
-    parts: list[str] = []
+    told: dict[Section, str] = {}
     try:
         with run.timed("answer"):
             for section, finding in zip(run.sections, run.findings, strict=True):
-                if text := await _written(run, runtime, section, finding, told=parts):
-                    parts.append(text)
+                if text := await _written(run, runtime, section, finding, told=told.values()):
+                    told[section] = text
     except InferenceError:
-        if not parts:
+        if not told:
             raise
         run.limit = "model_stopped"
-    run.sentences = ["\n\n".join(parts)] if parts else []
-    written = "\n".join(parts)
-    run.missing = tuple(section.heading for section in run.sections if _title(section) not in written)
+    run.sentences = ["\n\n".join(told.values())] if told else []
+    run.missing = tuple(section.heading for section in run.sections if section not in told)
     return {}
 
 
-async def _written(run: Run, runtime: Context, section: Section, finding: Finding, *, told: Sequence[str]) -> str:
+async def _written(run: Run, runtime: Context, section: Section, finding: Finding, *, told: Collection[str]) -> str:
     """One section in Markdown, sent as it is written; empty where no sentence stands that was not `told` before."""
     if not finding.handles:
         return ""
@@ -95,14 +88,10 @@ async def _written(run: Run, runtime: Context, section: Section, finding: Findin
         said = numbered(runtime, sentence)
         if said is None or any(said in part for part in told):
             continue
-        head = _title(section) + "\n\n" if not text else "" if run.language == "zh" else " "
+        head = f"## {section.heading}\n\n" if not text else "" if run.language == "zh" else " "
         emit(runtime, Token(("\n\n" if told and not text else "") + head + said))
         text += head + said
     return text
-
-
-def _title(section: Section) -> str:
-    return f"## {section.heading}"
 
 
 def _line(text: str) -> str:

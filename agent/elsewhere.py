@@ -4,6 +4,7 @@ import logging
 from typing import Literal
 
 from agent.run import Run, Task
+from agent.searching import taken
 from agent.state import Change, Context, State, status, within_time
 from agent.steps import passes
 from core.errors import EgressDenied, PeerUnavailable
@@ -34,8 +35,7 @@ async def elsewhere(state: State, runtime: Context) -> Change:
         run.trace.note("search", query=question, origin="peer", fault=error.code)
         run.notices.append("peer_failed")
         return {"refused": True}
-    handles = run.evidence.add(hits)
-    run.trace.note("search", query=question, origin="peer", hits=[hit.path for hit in hits])
+    handles = taken(run, "search", hits, query=question, origin="peer")
     passed = await passes(run, runtime, question, handles)
     run.tasks = [Task(question, handles, run.answering)] if passed else []
     run.missing = ()

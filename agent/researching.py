@@ -10,12 +10,10 @@ from typing import Final
 
 from agent import deciding
 from agent.answering import SEVERAL_PASSAGES
-from agent.citations import delimited
 from agent.exploring import explore
-from agent.passages import shown
 from agent.routing import Decision
 from agent.run import Run, Task
-from agent.searching import merged
+from agent.searching import merged, passages_of
 from agent.state import Change, Context, State, status, within_time
 from agent.steps import note_route, passes
 from agent.subagents import research as research_all
@@ -110,9 +108,7 @@ async def _assessed(state: State, runtime: Context) -> tuple[bool, Sequence[str]
         run.tasks = [Task(finding.question, finding.handles, finding.answering) for finding in found]
     if not best:
         return True, without
-    each = run.budget // len(best)
-    hits = run.evidence.hits(best)
-    passages = [delimited(handle, shown(hit, question, each)) for handle, hit in zip(best, hits, strict=True)]
+    passages = passages_of(run, best, question, run.budget)
     judged = await run.chat.decide(deciding.assess(run.language, question, passages), deciding.Assessed)
     known = "\n".join((question, *passages))
     open_parts = [part for part in judged.missing if grounded(part, known)] if judged else []

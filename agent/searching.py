@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from agent.checking import passage_text
+from agent.citations import delimited
+from agent.passages import shown
 from agent.run import Run
 from agent.text import overlap, terms
 from core.records import Hit
@@ -16,18 +18,27 @@ _ENDS: Final = (".", "!", "?", "。", "！", "？", "：", ":", "|", "”", '"',
 async def look(run: Run, query: str) -> tuple[str, ...]:
     """Search for a run; the handles of what was found, best first."""
     hits = await run.retriever.find(query)
-    handles = run.evidence.add(hits)
     run.searched.append(query)
-    run.trace.note("search", query=query, hits=[_noted(*pair) for pair in zip(handles, hits, strict=True)])
+    return taken(run, "search", hits, query=query)
+
+
+def taken(run: Run, kind: str, hits: Sequence[Hit], **what: str) -> tuple[str, ...]:
+    """Make hits the run's evidence and note the step that found them; their handles, in the same order."""
+    handles = run.evidence.add(hits)
+    run.trace.note(kind, **what, hits=[_noted(*pair) for pair in zip(handles, hits, strict=True)])
     return handles
+
+
+def passages_of(run: Run, handles: Sequence[str], question: str, budget: int) -> list[str]:
+    """Passages as a model is shown them: each between its marks, with an equal share of a budget of tokens."""
+    each = budget // max(len(handles), 1)
+    hits = run.evidence.hits(handles)
+    return [delimited(handle, shown(hit, question, each)) for handle, hit in zip(handles, hits, strict=True)]
 
 
 async def read_on(run: Run, handle: str) -> tuple[str, ...]:
     """A passage with those after and before it, which become evidence too. Raises NotFound."""
-    hits = await run.retriever.around(run.evidence.hits([handle])[0])
-    handles = run.evidence.add(hits)
-    run.trace.note("read", chunk=handle, hits=[_noted(*pair) for pair in zip(handles, hits, strict=True)])
-    return handles
+    return taken(run, "read", await run.retriever.around(run.evidence.hits([handle])[0]), chunk=handle)
 
 
 def promising(hit: Hit, query: str) -> bool:

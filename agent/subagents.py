@@ -13,12 +13,10 @@ from typing import Final
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
-from agent.citations import delimited
 from agent.exploring import explore
 from agent.metered import OutOfTime, OutOfTokens
-from agent.passages import shown
 from agent.run import Finding, Limits, Run
-from agent.searching import look, merged
+from agent.searching import look, merged, passages_of
 from agent.subquestions import MOST_QUESTIONS
 from agent.tools import make_tools, tool
 from core.errors import InferenceError
@@ -127,8 +125,5 @@ async def research_result(run: Run, questions: list[str]) -> str:
 
 def _told(run: Run, finding: Finding, budget: int) -> str:
     best = finding.handles[:_SHOWN]
-    passages = [
-        delimited(handle, shown(hit, finding.question, budget // len(best)))
-        for handle, hit in zip(best, run.evidence.hits(best), strict=True)
-    ]
+    passages = passages_of(run, best, finding.question, budget)
     return "\n".join([f"Question: {finding.question}", *(passages or ["Nothing that answers it was found."])])

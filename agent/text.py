@@ -8,10 +8,7 @@ from typing import Final
 import snowballstemmer
 
 from core.text import fold, is_cjk
-
-# Characters a token holds on average: measured on a 150,000-token multilingual vocabulary, rounded to the safe side.
-_CHARS_PER_TOKEN: Final = 4.0
-_CJK_PER_TOKEN: Final = 1.5
+from inference.tokens import about
 
 _THINKING: Final = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _STRAY_TAG: Final = re.compile(r"</?(?:think|thinking|reasoning)>", re.IGNORECASE)
@@ -50,9 +47,8 @@ def plain(text: str) -> str:
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens that a text is likely to take: about 4 characters each, 1.5 for Chinese."""
-    cjk = sum(map(is_cjk, text))
-    return int(cjk / _CJK_PER_TOKEN + (len(text) - cjk) / _CHARS_PER_TOKEN) + 1
+    """Whole tokens that a text is likely to take, one at least."""
+    return int(about(text)) + 1
 
 
 def spans(text: str) -> list[tuple[int, int]]:

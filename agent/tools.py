@@ -8,9 +8,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
 from agent.citations import defuse, delimited
-from agent.passages import heading, shown
+from agent.passages import heading
 from agent.run import Run
-from agent.searching import breaks_off, look, promising, read_on
+from agent.searching import breaks_off, look, passages_of, promising, read_on
 from agent.structure import found_result, outline_result, shelf_result
 from agent.text import around, estimate_tokens, terms
 from core.errors import NotFound
@@ -62,10 +62,10 @@ async def told(run: Run, handles: Sequence[str], query: str) -> str:
     """Hits under their marks, as kb_search shows them, and the first of them in full where it is promising and cut."""
     if not handles:
         return "Nothing was found."
-    each = int(run.budget * _RESULT_SHARE) // len(handles)
-    hits = run.evidence.hits(handles)
-    pieces = [delimited(handle, shown(hit, query, each)) for handle, hit in zip(handles, hits, strict=True)]
-    if promising(hits[0], query) and (breaks_off(hits[0]) or estimate_tokens(hits[0].text) > each):
+    budget = int(run.budget * _RESULT_SHARE)
+    pieces = passages_of(run, handles, query, budget)
+    first = run.evidence.hits(handles[:1])[0]
+    if promising(first, query) and (breaks_off(first) or estimate_tokens(first.text) > budget // len(handles)):
         # What was deleted since it was found cannot be read on.
         with suppress(NotFound):
             read = await _passages(run, handles[0], int(run.budget * _READ_SHARE))

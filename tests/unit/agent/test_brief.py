@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from agent.brief import by_headings
+from agent.citations import marks
 from agent.run import Run
 from core.errors import ModelUnavailable
 from core.records import Answer, Outcome, Token
@@ -139,6 +140,31 @@ async def test_what_was_told_is_not_told_again() -> None:
     answer = answered(run)
     assert answer.answer == "## Hotels\n\nThe hotel cap in Shanghai is CNY 550 per night [1]."
     assert answer.missing[0] == "Meals"
+
+
+async def test_a_heading_that_begins_like_another_is_missed_all_the_same() -> None:
+    plan = {
+        "sections": [
+            {"heading": name, "question": f"What is the {name} in Shanghai?"} for name in ("hotel cap", "hotel")
+        ]
+    }
+    chat = planner(lambda messages: json.dumps(plan) if "sections" in messages[0].content else stating(messages))
+    run = brief_over(chat, {TOPIC: [CAP], "What is the hotel cap in Shanghai?": [CAP]})
+    await events_of(run)
+    assert answered(run).answer.startswith("## hotel cap")
+    assert run.missing == ("hotel",)
+
+
+async def test_the_outline_is_made_from_passages_between_their_marks() -> None:
+    seen: list[str] = []
+
+    def looking(messages: Any) -> str:
+        seen.append(messages[-1].content)
+        return stating(messages)
+
+    run = brief_over(planner(looking), FOUND)
+    await events_of(run)
+    assert marks(seen[0]) == list(run.evidence.batches[0])
 
 
 def test_headings_lose_their_numbers() -> None:
