@@ -6,12 +6,11 @@ hits fused from them. Where few chunks are left they are compared one by one; a 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from math import ceil
 from typing import Any, Final, Literal
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +19,16 @@ from psycopg import sql
 from psycopg.rows import DictRow
 
 from core.errors import EmbeddingSetMismatch
-from core.records import Explanation, Filters, Hit, Listed, Principal, Scores, Term
+from core.records import Explanation, Filters, Hit, Listed, Principal, Term
 from core.text import language_of
 from storage import lexical, queries
 from storage.collections import grantees
 from storage.database import Database, Transaction, typed_row
+from storage.fusing import DEPTH, Found, Fused, Lists, fuse
+from storage.hits import hits_of
 
 Mode = Literal["hybrid", "vector", "bm25"]
 
-# Length of either list before they are fused; its last score is the zero of the normalised one.
-DEPTH: Final = 100
-# How far the weight of words moves from a half, at most, towards the list that is surer of its first document. Chosen
-# on the sets of docs/benchmarks.md and XQuAD (en, zh), with up to a point of MRR over equal weights (which 0 gives).
-SURENESS: Final = 0.4
-# Across languages words say little: this share of their weight is left, the vector takes the rest.
-ACROSS: Final = 0.3
 # Fewer chunks than this are compared one by one even where there are indexes.
 EXACT_BELOW: Final = 20_000
 # A list that a filter left too short is asked for again, so many times as deep, before chunks are compared one by one.
@@ -44,29 +38,6 @@ DEEPER: Final = 8
 BREADTH: Final = 400
 CHUNKS_BREADTH: Final = 1000
 MOST_BREADTH: Final = 1000
-SECTION_CHARACTERS: Final = 1500
-# Of a hit that no search ranked.
-UNSCORED: Final = Scores(None, None, 0.0)
-_SECTION_REACH: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A chunk in one of the lists. `revision` is the one in force of its document, `score` a cosine or BM25."""
-
-    chunk_id: int
-    document_id: UUID
-    revision: int
-    score: float
-    language: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Fused:
-    """A chunk of either list with its scores in both."""
-
-    found: _Found
-    scores: Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +54,6 @@ class _Query:
     chunks: int
     indexed: bool
     params: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """Both lists, best first. `words` is the weight of the list by words; `exact`: no index was used."""
-
-    nearest: Sequence[_Found]
-    lexical: Sequence[_Found]
-    exact: bool
-    words: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "words", _balance(self.nearest, self.lexical))
 
 
 async def search(
@@ -155,20 +113,6 @@ async def explain(
         words=lists.words,
         exact=lists.exact,
     )
-
-
-def section_around(at: int, texts: Sequence[str], limit: int = SECTION_CHARACTERS) -> str:
-    """The chunk `at` with its neighbours in turn, after and before it, while they fit into `limit` characters."""
-    first = last = at
-    size = len(texts[at])
-    grown = True
-    while grown:
-        grown = False
-        if last + 1 < len(texts) and size + 1 + len(texts[last + 1]) <= limit:
-            last, size, grown = last + 1, size + 1 + len(texts[last + 1]), True
-        if first > 0 and size + 1 + len(texts[first - 1]) <= limit:
-            first, size, grown = first - 1, size + 1 + len(texts[first - 1]), True
-    return "\n".join(texts[first : last + 1])
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------
@@ -255,7 +199,7 @@ def _sparse(terms: Mapping[int, float]) -> SparseVector | None:
 # --- the two lists ----------------------------------------------------------------------------------------------------
 
 
-async def _lists(tx: Transaction, asked: _Query) -> _Lists:
+async def _lists(tx: Transaction, asked: _Query) -> Lists:
     left = (await _row(tx, "search.left", asked))["chunks"] if asked.indexed else 0
     if left >= max(EXACT_BELOW, 1):
         wanted = ceil(DEPTH * max(asked.chunks / left, 1.0))
@@ -264,16 +208,16 @@ async def _lists(tx: Transaction, asked: _Query) -> _Lists:
             nearest, words = _split(rows)
             short = asked.vector is not None and len(nearest) < DEPTH
             if not short and all(row["complete"] for row in rows):
-                return _Lists(nearest, words, exact=asked.vector is None)
+                return Lists(nearest, words, exact=asked.vector is None)
     nearest, words = _split(await _rows(tx, "search.exact", asked))
-    return _Lists(nearest, words, exact=True)
+    return Lists(nearest, words, exact=True)
 
 
-def _split(rows: Sequence[DictRow]) -> tuple[list[_Found], list[_Found]]:
-    lists: dict[str, list[_Found]] = {"nearest": [], "words": []}
+def _split(rows: Sequence[DictRow]) -> tuple[list[Found], list[Found]]:
+    lists: dict[str, list[Found]] = {"nearest": [], "words": []}
     for row in rows:
         lists[row["list"]].append(
-            _Found(row["chunk_id"], row["document_id"], row["revision"], float(row["score"]), row["language"])
+            Found(row["chunk_id"], row["document_id"], row["revision"], float(row["score"]), row["language"])
         )
     return lists["nearest"], lists["words"]
 
@@ -300,108 +244,16 @@ async def _row(tx: Transaction, name: str, asked: _Query) -> DictRow:
     return row
 
 
-# --- fused ------------------------------------------------------------------------------------------------------------
-
-
-def _balance(nearest: Sequence[_Found], words: Sequence[_Found]) -> float:
-    """The weight of words, 0 to 1: more for the list that is surer of its first document."""
-    if not nearest or not words:
-        return 0.0 if nearest else 1.0
-    return min(0.9, max(0.1, 0.5 + SURENESS * (_lead(words, _floor(words)) - _lead(nearest, nearest[-1].score))))
-
-
-def _lead(listed: Sequence[_Found], low: float) -> float:
-    """How far the second document stays behind the first, 0 to 1."""
-    high = listed[0].score
-    second = next((found.score for found in listed if found.document_id != listed[0].document_id), low)
-    return (high - second) / (high - low) if high > low else 0.0
-
-
-def _floor(words: Sequence[_Found]) -> float:
-    """A list shorter than the depth has met every match: the next score would have been 0."""
-    return words[-1].score if len(words) >= DEPTH else 0.0
-
-
-def _spread(listed: Sequence[_Found], low: float) -> dict[int, float]:
-    """Chunk -> its score from 0 (`low`) to 1 (the best)."""
-    span = listed[0].score - low if listed else 0.0
-    return {found.chunk_id: (found.score - low) / span if span > 0 else 1.0 for found in listed}
-
-
-def fuse(lists: _Lists, language: str) -> list[_Fused]:
-    """The chunks of both lists, best first, for a query in this language."""
-    nearest = {found.chunk_id: found for found in lists.nearest}
-    words = {found.chunk_id: found for found in lists.lexical}
-    by_vector = _spread(lists.nearest, lists.nearest[-1].score if lists.nearest else 0.0)
-    by_words = _spread(lists.lexical, _floor(lists.lexical))
-    fused = []
-    for chunk_id, found in (nearest | words).items():
-        across = found.language != language and lists.words < 1
-        weight = lists.words * (ACROSS if across else 1.0)
-        of_vector, of_words = by_vector.get(chunk_id, 0.0), by_words.get(chunk_id, 0.0)
-        scores = Scores(
-            vector=nearest[chunk_id].score if chunk_id in nearest else None,
-            bm25=words[chunk_id].score if chunk_id in words else None,
-            fused=weight * of_words + (1 - weight) * of_vector,
-            by_vector=of_vector,
-            by_words=of_words,
-        )
-        fused.append(_Fused(found, scores))
-    return sorted(fused, key=_order)
-
-
-def _order(fused: _Fused) -> tuple[float, float, float, int]:
-    """Chunks that are not in a list come after those that are."""
-    scores = fused.scores
-    vector = 2.0 if scores.vector is None else -scores.vector
-    return -scores.fused, vector, -(scores.bm25 or 0.0), fused.found.chunk_id
-
-
 # --- shown ------------------------------------------------------------------------------------------------------------
 
 
-async def _hits(tx: Transaction, fused: Sequence[_Fused]) -> list[Hit]:
+async def _hits(tx: Transaction, fused: Sequence[Fused]) -> list[Hit]:
     scores = {one.found.chunk_id: one.scores for one in fused}
     return await hits_of(tx, {one.found.chunk_id: one.found.revision for one in fused}, scores)
 
 
-async def hits_of(
-    tx: Transaction, revisions: Mapping[int, int], scores: Mapping[int, Scores] | None = None
-) -> list[Hit]:
-    """Chunks, each of a revision, as hits in this order. That they may be read is for the caller to have seen."""
-    if not revisions:
-        return []
-    rows = await tx.rows(
-        "search.hits", chunk_id=list(revisions), revision=list(revisions.values()), reach=_SECTION_REACH
-    )
-    known = scores or {}
-    return [_hit(rank, row, known.get(row["chunk_id"], UNSCORED)) for rank, row in enumerate(rows, start=1)]
-
-
-def _hit(rank: int, row: DictRow, scores: Scores) -> Hit:
-    return Hit(
-        rank=rank,
-        chunk_id=row["chunk_id"],
-        document_id=row["document_id"],
-        title=row["title"],
-        path=row["path"],
-        collection=row["collection"],
-        heading_path=tuple(row["heading_path"]),
-        page=row["page"],
-        text=row["text"],
-        section_text=section_around(row["ordinals"].index(row["ordinal"]), row["texts"]),
-        kind=row["kind"],
-        effective_from=row["effective_from"],
-        effective_to=row["effective_to"],
-        updated_at=row["updated_at"],
-        scores=scores,
-        revision=row["revision"],
-        start=row["start_at"],
-    )
-
-
 def _listed(
-    found: Sequence[_Found], texts: Mapping[int, Mapping[str, Any]], names: Mapping[int, str]
+    found: Sequence[Found], texts: Mapping[int, Mapping[str, Any]], names: Mapping[int, str]
 ) -> tuple[Listed, ...]:
     return tuple(
         Listed(

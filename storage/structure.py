@@ -14,7 +14,8 @@ from psycopg.rows import DictRow
 from core.errors import InvalidRequest, NotFound
 from core.records import Filters, Hit, Principal
 from storage.database import Database, Transaction
-from storage.search import hits_of, readable_rows
+from storage.hits import hits_of
+from storage.search import readable_rows
 
 # Longest pattern, in characters, and most of its wildcards: a pattern is compared with every text that may be read.
 LONGEST: Final = 200

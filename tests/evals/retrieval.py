@@ -42,8 +42,8 @@ MOST = 300
 # What the recipe is without one of its elements: what is measured, and how the element is taken out.
 Without = tuple[Mode, Callable[[], AbstractContextManager[Any]]]
 WITHOUT: dict[str, Without] = {
-    "more weight for the surer list": ("hybrid", lambda: mock.patch("storage.search.SURENESS", 0.0)),
-    "language guard": ("hybrid", lambda: mock.patch("storage.search.ACROSS", 1.0)),
+    "more weight for the surer list": ("hybrid", lambda: mock.patch("storage.fusing.SURENESS", 0.0)),
+    "language guard": ("hybrid", lambda: mock.patch("storage.fusing.ACROSS", 1.0)),
     "weights of tokens": ("reranked", lambda: mock.patch.object(KeptEmbedder, "query_tokens", KeptEmbedder.unweighted)),
     "cap on near-duplicates": ("reranked", lambda: mock.patch("agent.retrieval.capped", list)),
 }

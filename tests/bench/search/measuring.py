@@ -11,7 +11,7 @@ import psycopg
 
 from core.records import Chunk, Element, Filters, Principal
 from core.records import ParsedDocument as Parsed
-from storage import collections, documents, merging, search, tending, users
+from storage import collections, documents, fusing, merging, search, tending, users
 from storage.database import Database
 from tests.bench.search import asking
 from tests.bench.search.asking import Asked
@@ -105,7 +105,7 @@ async def touched(db: Database, principal: Principal, asked: Asked) -> dict[str,
     for text, vector in zip(asked.texts[:10], asked.vectors[:10], strict=True):
         async with db.transaction(principal.tenant_id) as tx:
             query = await search._asked(tx, principal, text, vector, EMBEDDER, Filters(), "hybrid", ())
-            await search._hits(tx, search.fuse(await search._lists(tx, query), query.language)[:10])
+            await search._hits(tx, fusing.fuse(await search._lists(tx, query), query.language)[:10])
             cursor = await tx.connection.execute(
                 "SELECT DISTINCT c.relname FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
                 "WHERE l.pid = pg_backend_pid() AND c.relispartition AND c.relkind IN ('r', 'p')"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core.settings import Settings
 from core.text import language_of
-from storage import lexical, search
+from storage import fusing, lexical
 from tests.bench.search.corpus import Corpus
 from tests.bench.search.loading import document_id
 from tests.bench.search.pool import Floats, Integers
@@ -79,7 +79,7 @@ def truth(corpus: Corpus, postings: Postings, queries: Sequence[str], vectors: F
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes(pickle.dumps(_nearest(corpus, vectors, allowed)))
     nearest: list[Ranked] = pickle.loads(kept.read_bytes())
-    words = [postings.best(query, allowed, search.DEPTH) for query in queries]
+    words = [postings.best(query, allowed, fusing.DEPTH) for query in queries]
     fused = [_fused(corpus, query, a, b) for query, a, b in zip(queries, nearest, words, strict=True)]
     return Truth(nearest, words, fused)
 
@@ -98,8 +98,8 @@ def _nearest(corpus: Corpus, vectors: Floats, allowed: Mask) -> list[Ranked]:
         block = numbers[at : at + _BLOCK]
         scores = np.asarray(corpus.vectors[block], np.float32) @ asked.T
         for query, row in enumerate(scores.T):
-            kept[query] += [(int(block[i]) + 1, score) for i, score in _top(row, search.DEPTH)]
-    return [sorted(rows, key=lambda row: -row[1])[: search.DEPTH] for rows in kept]
+            kept[query] += [(int(block[i]) + 1, score) for i, score in _top(row, fusing.DEPTH)]
+    return [sorted(rows, key=lambda row: -row[1])[: fusing.DEPTH] for rows in kept]
 
 
 def _top(scores: NDArray[np.floating], depth: int) -> Ranked:
@@ -113,11 +113,11 @@ def _top(scores: NDArray[np.floating], depth: int) -> Ranked:
 
 
 def _fused(corpus: Corpus, query: str, nearest: Ranked, words: Ranked) -> list[int]:
-    def listed(rows: Ranked) -> list[search._Found]:
+    def listed(rows: Ranked) -> list[fusing.Found]:
         return [
-            search._Found(chunk, document_id(int(corpus.document[chunk - 1])), 1, score, corpus.language(chunk - 1))
+            fusing.Found(chunk, document_id(int(corpus.document[chunk - 1])), 1, score, corpus.language(chunk - 1))
             for chunk, score in rows
         ]
 
-    lists = search._Lists(listed(nearest), listed(words), exact=True)
-    return [one.found.chunk_id for one in search.fuse(lists, language_of(query))[:10]]
+    lists = fusing.Lists(listed(nearest), listed(words), exact=True)
+    return [one.found.chunk_id for one in fusing.fuse(lists, language_of(query))[:10]]

@@ -9,6 +9,8 @@ from core.errors import EmbeddingSetMismatch
 from core.records import Filters, Hit, Principal, Tenant
 from storage import collections, documents, search, tending, users
 from storage.database import Database
+from storage.fusing import DEPTH, SURENESS
+from storage.hits import SECTION_CHARACTERS
 from tests.integration.storage.filling import DIMENSION, EMBEDDER, fill, random_units, unit
 
 
@@ -90,7 +92,7 @@ async def test_the_list_that_is_surer_of_its_first_document_weighs_more(
     assert (first.text, second.text, last.text) == ("leave", "absence", "nothing")
     words_lead, vectors_lead = 1.0, 1 - (first.scores.vector or 0)
     weight = 1 - second.scores.fused
-    assert weight == pytest.approx(0.5 + search.SURENESS * (words_lead - vectors_lead), abs=2e-3)
+    assert weight == pytest.approx(0.5 + SURENESS * (words_lead - vectors_lead), abs=2e-3)
     assert weight > 0.85
     assert last.scores.fused == 0
 
@@ -255,7 +257,7 @@ async def test_a_hit_carries_its_section_and_document(database: Database, tenant
     await fill(database, tenant.id, "a.md", ["before", "needle", "after", long, long], title="T", headings=["H", "I"])
     [hit] = await find(database, principal, "needle")
     assert hit.section_text == "before\nneedle\nafter\n" + long
-    assert len(hit.section_text) <= search.SECTION_CHARACTERS
+    assert len(hit.section_text) <= SECTION_CHARACTERS
     assert (hit.title, hit.path, hit.heading_path, hit.collection) == ("T", "a.md", ("H", "I"), "handbook")
 
 
@@ -271,7 +273,7 @@ async def test_a_deleted_document_is_found_no_more(
 async def test_limit_cuts_the_list(database: Database, tenant: Tenant, principal: Principal) -> None:
     await fill(database, tenant.id, "a.md", [f"leave {i}" for i in range(150)])
     assert len(await find(database, principal, "leave", limit=3)) == 3
-    assert len(await find(database, principal, "leave", limit=1000)) == search.DEPTH
+    assert len(await find(database, principal, "leave", limit=1000)) == DEPTH
 
 
 async def test_the_operator_reads_everything_of_the_tenant(database: Database, tenant: Tenant) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.search import section_around
+from storage.hits import section_around
 
 
 @pytest.mark.parametrize(
