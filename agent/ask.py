@@ -14,20 +14,20 @@ import psycopg
 from langchain_core.messages import AnyMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from agent import memory
-from agent.approving import waiting
 from agent.cancelling import cancellable
-from agent.graph import GRAPH_STEPS, build
 from agent.keeping import kept, steps
-from agent.metered import MeteredChat
-from agent.peer import SearchPeer
-from agent.recall import open_recall
-from agent.recalling import keep
-from agent.retrieval import Retrieval
-from agent.routing import clean_question
-from agent.run import Retriever, Run
-from agent.state import State
-from agent.words import say
+from agent.kept import memory
+from agent.kept.recall import open_recall
+from agent.language.words import say
+from agent.models.metered import MeteredChat
+from agent.questions.routing import clean_question
+from agent.sources.peer import SearchPeer
+from agent.sources.retrieval import Retrieval
+from agent.workflow.approving import waiting
+from agent.workflow.graph import GRAPH_STEPS, build
+from agent.workflow.recalling import keep
+from agent.workflow.run import Retriever, Run
+from agent.workflow.state import State
 from core.errors import IntramurosError, StorageError
 from core.records import Answer, Answered, Event, Failed, Filters, Mode, Outcome, Principal, Refused, Token
 from core.settings import Settings

@@ -17,14 +17,16 @@ from typing import Final
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from langchain_core.tools import StructuredTool
 
-from agent import deciding, examination, prompts
-from agent.answering import Answering
-from agent.calls import text_calls
-from agent.citations import Evidence
+from agent import examination
 from agent.examination import FORBIDDEN, Case
-from agent.fitting import prompt_budget
-from agent.metered import MeteredChat
-from agent.tools import ReadInput, SearchInput
+from agent.grounding.answering import Answering
+from agent.grounding.citations import Evidence
+from agent.models import prompts
+from agent.models.calls import text_calls
+from agent.models.fitting import prompt_budget
+from agent.models.metered import MeteredChat
+from agent.questions import deciding
+from agent.workflow.tools import ReadInput, SearchInput
 from core.errors import InferenceError
 from core.settings import Settings
 from core.text import language_of

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from agent.run import Run
+from agent.workflow.run import Run
 from core.errors import Cancelled, IntramurosError
 from core.records import Principal, RunState, Step
 from storage import runs

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from langgraph.types import Command
 
-from agent.approving import decided
-from agent.graph import build
-from agent.run import Run
-from agent.words import say
+from agent.language.words import say
+from agent.workflow.approving import decided
+from agent.workflow.graph import build
+from agent.workflow.run import Run
 from core.errors import StorageError
 from core.records import Answer, Pending, Principal
 from storage import approvals, checkpoints, documents, runs, sessions, threads

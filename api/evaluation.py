@@ -16,7 +16,7 @@ from core.records import Filters, Hit, Principal
 
 if TYPE_CHECKING:
     # Its import brings LangChain along, which takes a second that no other command needs to wait for.
-    from agent.retrieval import Retrieval
+    from agent.sources.retrieval import Retrieval
 
 Mode = Literal["vector", "bm25", "hybrid", "reranked"]
 MODES: Final[tuple[Mode, ...]] = ("vector", "bm25", "hybrid", "reranked")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from agent.ask import Agent
-    from agent.retrieval import Retrieval
+    from agent.sources.retrieval import Retrieval
     from inference.interfaces import ChatModel, Embedder, Reranker
     from inference.select import Models
     from ingest.files import FileStore
@@ -177,7 +177,7 @@ class Runtime:
 
     def retrieval_by(self, embedder: Embedder) -> Retrieval:
         """The same by this embedder's vectors."""
-        from agent.retrieval import Retrieval
+        from agent.sources.retrieval import Retrieval
 
         return Retrieval(self.db, embedder, self._opened_reranker(embedder))
 

@@ -112,7 +112,7 @@ async def complete(body: CompletionBody, principal: User, context: InContext, re
 
 def _said(messages: list[Message]) -> list[Any]:
     """Questions with their answers, as the agent takes them."""
-    from agent.memory import remember
+    from agent.kept.memory import remember
 
     talk = [message for message in messages if message.role in ("user", "assistant") and message.text]
     asked = [(one.text, two.text) for one, two in pairwise(talk) if (one.role, two.role) == ("user", "assistant")]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from agent.retrieval import Retrieval
+from agent.sources.retrieval import Retrieval
 from api import evaluation
 from api.cli import console
 from api.cli.evaluate import show
@@ -45,7 +45,7 @@ WITHOUT: dict[str, Without] = {
     "more weight for the surer list": ("hybrid", lambda: mock.patch("storage.fusing.SURENESS", 0.0)),
     "language guard": ("hybrid", lambda: mock.patch("storage.fusing.ACROSS", 1.0)),
     "weights of tokens": ("reranked", lambda: mock.patch.object(KeptEmbedder, "query_tokens", KeptEmbedder.unweighted)),
-    "cap on near-duplicates": ("reranked", lambda: mock.patch("agent.retrieval.capped", list)),
+    "cap on near-duplicates": ("reranked", lambda: mock.patch("agent.sources.retrieval.capped", list)),
 }
 
 

@@ -20,10 +20,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 
-from agent.checking import check, passage_text
-from agent.citations import Evidence
-from agent.tiers import contradicts
-from agent.verification import Verifier
+from agent.grounding.checking import check
+from agent.grounding.citations import Evidence
+from agent.grounding.verification import Verifier
+from agent.language.text import passage_text
+from agent.language.tiers import contradicts
 from core.records import Hit, Scores
 from core.settings import Settings
 from core.text import language_of
@@ -99,7 +100,7 @@ def by_words(pair: Pair) -> bool:
     """Amounts, names and words alone."""
     with ExitStack() as taken_out:
         for rule in WITHOUT_RULES:
-            taken_out.enter_context(mock.patch(f"agent.checking.{rule}", lambda *_: None))
+            taken_out.enter_context(mock.patch(f"agent.grounding.checking.{rule}", lambda *_: None))
         return check(pair.sentence, passage_text(pair.hit), pair.question, pair.hit.section_text).ok
 
 

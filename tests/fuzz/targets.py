@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from agent.citations import defuse, marks, with_numbers, without_marks
+from agent.grounding.citations import defuse, marks, with_numbers, without_marks
 from api.security import check_json
 from core.errors import IngestError, InvalidRequest, NotFound
 from ingest import gate

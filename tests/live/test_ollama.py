@@ -14,11 +14,11 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-from agent import deciding
-from agent.answering import Answering
-from agent.calls import text_calls
-from agent.citations import Evidence
-from agent.metered import MeteredChat
+from agent.grounding.answering import Answering
+from agent.grounding.citations import Evidence
+from agent.models.calls import text_calls
+from agent.models.metered import MeteredChat
+from agent.questions import deciding
 from core.errors import ModelMissing, ModelRefused, ModelUnavailable, PromptTooLong
 from core.settings import Settings
 from core.text import language_of

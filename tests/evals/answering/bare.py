@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.errors import GraphRecursionError
 
-from agent.retrieval import Retrieval
+from agent.sources.retrieval import Retrieval
 from core.errors import InferenceError
 from core.records import Filters, Hit, Principal
 from inference.interfaces import ChatModel

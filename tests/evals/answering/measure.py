@@ -2,8 +2,8 @@
 
 Three kinds of questions: answerable ones, unanswerable ones, and *hard* ones, answerable in principle but asked with
 the document that answers them out of reach. Prints what was right and cited, what was refused, how long it took, and
-the grade of every passage looked at, for fitting the thresholds in agent/answering.py. With `--replies` the model's
-replies are kept in a file and used again, so that another threshold costs no model call.
+the grade of every passage looked at, for fitting the thresholds in agent/grounding/answering.py. With `--replies` the
+model's replies are kept in a file and used again, so that another threshold costs no model call.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from typing import Any, Literal, cast
 from langchain_core.language_models import BaseChatModel
 
 from agent.ask import Agent
-from agent.checking import passage_text
-from agent.run import Run
+from agent.language.text import passage_text
+from agent.workflow.run import Run
 from api.cli.opened import owner
 from api.runtime import Runtime
 from core.errors import NotFound

@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import BaseModel
 
-from agent import prompts
-from agent.deciding import Assessed, Divided, Routed
-from agent.prompting import Prompt
-from agent.text import sentences
+from agent.language.text import sentences
+from agent.models import prompts
+from agent.models.prompting import Prompt
+from agent.questions.deciding import Assessed, Divided, Routed
 from inference.interfaces import Completion, Message
 from tests.evals.answering.questions import Question, states
 from tests.fakes.chat import CAPABLE, Call, ScriptedChat, tool_call

@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import Final
 
 from agent.ask import Agent
-from agent.retrieval import Retrieval
+from agent.sources.retrieval import Retrieval
 from api.runtime import Runtime
 from core.errors import NotFound
 from core.records import Answered, Citation, Failed, Mode, Principal, Refused

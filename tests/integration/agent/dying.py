@@ -11,8 +11,8 @@ from uuid import UUID
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-from agent.run import Retriever
 from agent.settling import settle
+from agent.workflow.run import Retriever
 from storage import approvals, documents, runs, users
 from storage.database import Database
 from tests.fakes.chat import ScriptedChat

@@ -370,7 +370,7 @@ async def test_without_its_checkpoint_a_decision_counts_all_the_same(
 async def test_the_graph_stands_still_in_between(
     guarded: Database, principal: Principal, session: UUID, admin: Principal
 ) -> None:
-    from agent.graph import build
+    from agent.workflow.graph import build
 
     await waiting_turn(guarded, principal, session)
     (thread,) = await checkpoints_of(guarded, principal)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from agent.retrieval import RERANKED, Retrieval, merged
+from agent.sources.retrieval import RERANKED, Retrieval, merged
 from core.errors import ModelTimedOut
 from core.records import Chunk, Filters, Hit, ParsedDocument, Principal, Scores, Tenant
 from inference.interfaces import Vectors

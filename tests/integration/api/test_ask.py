@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import agent.run  # noqa: F401 its errors have statuses of their own
+import agent.workflow.run  # noqa: F401 its errors have statuses of their own
 from core.records import Answered, Event, Failed, Outcome, Refused, Source, Status, Token
 from inference import select
 from storage import search, users

@@ -25,7 +25,7 @@ async def a_run(site: Site, *, held: bool = False, user: str = "employee") -> tu
     run = await runs.begin(db, principal, session.id, answer.question, "auto", checkpointed=False)
     shown, pending = answer, None
     if held:
-        from agent.approving import waiting
+        from agent.workflow.approving import waiting
 
         shown, pending = waiting(answer, ["open"]), (answer, ["open"])
     turn = await runs.answered(db, principal, run, session.id, shown, STEPS, pending=pending)

@@ -10,8 +10,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from agent.ask import stream
-from agent.metered import MeteredChat
-from agent.run import Run
+from agent.models.metered import MeteredChat
+from agent.workflow.run import Run
 from core.records import Event, Hit, Mode, Scores
 from core.settings import Settings
 from core.text import language_of

@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from agent.answering import Answering, Supported, starting_with, whole_sentences
-from agent.citations import Evidence
-from agent.metered import MeteredChat
-from agent.text import estimate_tokens
+from agent.grounding.answering import Answering, Supported, starting_with, whole_sentences
+from agent.grounding.citations import Evidence
+from agent.language.text import estimate_tokens
+from agent.models.metered import MeteredChat
 from core.records import Hit, Language
 from inference import tokens
 from inference.interfaces import Traits

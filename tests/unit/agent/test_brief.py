@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from agent.brief import by_headings
-from agent.citations import marks
-from agent.run import Run
+from agent.grounding.citations import marks
+from agent.workflow.brief import by_headings
+from agent.workflow.run import Run
 from core.errors import ModelUnavailable
 from core.records import Answer, Outcome, Token
 from tests.fakes.chat import CAPABLE, SMALL, ScriptedChat

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agent.calls import attempted, text_calls
+from agent.models.calls import attempted, text_calls
 
 OFFERED = {"kb_search", "kb_read_chunk"}
 CALL = json.dumps({"name": "kb_search", "arguments": {"query": "leave"}})

@@ -1,6 +1,6 @@
 import pytest
 
-from agent.checking import check, on_the_subject, sounds_refused, speaks_of
+from agent.grounding.checking import check, on_the_subject, sounds_refused, speaks_of
 
 PASSAGE = (
     "Travel policy\nHotel caps\nCity: Shanghai\nGrades P1 to M1: CNY 550 per night\n"

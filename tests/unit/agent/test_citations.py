@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agent.citations import (
+from agent.grounding.citations import (
     MAX_CITATIONS,
     Evidence,
     Numbering,

@@ -1,10 +1,10 @@
 import pytest
 
-from agent.amounts import Date, Quantity, dates, facts, located, quantities
-from agent.binding import row_differs, subject_differs
-from agent.checking import check
-from agent.claims import bound_differs, bounds, denies, drops_condition, negation_differs, periods
-from agent.names import names
+from agent.grounding.checking import check
+from agent.language.amounts import Date, Quantity, dates, facts, located, quantities
+from agent.language.binding import row_differs, subject_differs
+from agent.language.claims import bound_differs, bounds, denies, drops_condition, negation_differs, periods
+from agent.language.names import names
 
 
 @pytest.mark.parametrize(

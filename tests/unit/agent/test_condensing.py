@@ -1,6 +1,6 @@
 import pytest
 
-from agent.condensing import accepted, joined, leans_on_previous, swapped
+from agent.questions.condensing import accepted, joined, leans_on_previous, swapped
 
 BEFORE = "How much is the hotel cap in Beijing?"
 BEFORE_ZH = "去上海出差每天餐费补贴多少？"

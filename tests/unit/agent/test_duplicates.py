@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from agent.duplicates import capped
+from agent.sources.duplicates import capped
 from core.records import Hit
 from tests.unit.agent.support import hit
 

@@ -4,9 +4,9 @@ from typing import Any, cast
 
 import pytest
 
-from agent.peer import SearchPeer
-from agent.run import Run
-from agent.words import say
+from agent.language.words import say
+from agent.sources.peer import SearchPeer
+from agent.workflow.run import Run
 from core.errors import EgressDenied, PeerUnavailable
 from core.records import Answer, Hit, Outcome, Source, Status
 from tests.fakes.chat import CAPABLE, SMALL, ScriptedChat

@@ -3,7 +3,7 @@
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agent.fitting import compacted, fitted, prompt_budget
+from agent.models.fitting import compacted, fitted, prompt_budget
 from core.settings import Settings
 from inference import tokens
 from tests.fakes.chat import CAPABLE, SMALL, tool_call

@@ -6,11 +6,11 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent import memory
 from agent.ask import stream
-from agent.graph import MAX_REWRITES
-from agent.run import Run
-from agent.words import say
+from agent.kept import memory
+from agent.language.words import say
+from agent.workflow.graph import MAX_REWRITES
+from agent.workflow.run import Run
 from core.errors import InferenceError, InvalidRequest
 from core.records import Answer, Outcome, Source, Status, Token
 from inference.interfaces import Traits

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.citations import defuse, marks
-from agent.links import without_links
-from agent.run import Run
+from agent.grounding.citations import defuse, marks
+from agent.language.links import without_links
+from agent.workflow.run import Run
 from api.rendering import render
 from core.records import Answer, Hit, Mode, Token
 from inference.interfaces import Traits

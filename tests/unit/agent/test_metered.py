@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from agent import prompts
-from agent.metered import MeteredChat, OutOfTime, OutOfTokens
-from agent.prompting import Prompt
+from agent.models import prompts
+from agent.models.metered import MeteredChat, OutOfTime, OutOfTokens
+from agent.models.prompting import Prompt
 from core.errors import InferenceError, ModelUnavailable, PromptTooLong
 from inference.interfaces import Message
 from tests.fakes.chat import ScriptedChat

@@ -1,6 +1,6 @@
-from agent.citations import marks
-from agent.passages import cells, rows, shown
-from agent.text import estimate_tokens, terms
+from agent.grounding.citations import marks
+from agent.grounding.passages import cells, rows, shown
+from agent.language.text import estimate_tokens, terms
 from tests.unit.agent.support import hit
 
 ALLOWANCES = hit(

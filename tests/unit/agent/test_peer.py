@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.peer import MOST_CHARACTERS, MOST_HITS, SearchPeer
+from agent.sources.peer import MOST_CHARACTERS, MOST_HITS, SearchPeer
 from core.errors import BootRefused, EgressDenied, PeerUnavailable
 from core.settings import Settings
 from policy.egress import Policy

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent.recalling import whole
-from agent.run import Run
+from agent.workflow.recalling import whole
+from agent.workflow.run import Run
 from core.records import Answer, Outcome
 from tests.fakes.chat import ScriptedChat
 from tests.unit.agent.support import SURE, events_of, hit, make_run

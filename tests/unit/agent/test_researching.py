@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from agent import subagents
-from agent.run import Run
-from agent.subagents import research
-from agent.words import say
+from agent.language.words import say
+from agent.workflow import subagents
+from agent.workflow.run import Run
+from agent.workflow.subagents import research
 from core.errors import InferenceError, StorageError
 from core.records import Hit, Outcome
 from core.settings import Settings
@@ -349,8 +349,8 @@ async def test_a_part_of_a_run_has_the_same_principal_and_policy() -> None:
 
 
 async def told_by(name: str, run: Run, **arguments: Any) -> str:
-    from agent.subagents import research_tool
-    from agent.tools import make_tools
+    from agent.workflow.subagents import research_tool
+    from agent.workflow.tools import make_tools
 
     tools = {tool.name: tool for tool in (*make_tools(run), research_tool(run))}
     return str(await tools[name].ainvoke(arguments))

@@ -1,6 +1,6 @@
 import pytest
 
-from agent.routing import MAX_QUESTION, by_code, clean_question, small_talk, unconcerned
+from agent.questions.routing import MAX_QUESTION, by_code, clean_question, small_talk, unconcerned
 from core.errors import InvalidRequest
 from core.records import Mode, Scores
 from inference.interfaces import Traits

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from agent.citations import defuse
+from agent.grounding.citations import defuse
 from core.errors import StorageError
 from core.records import Answered, Outcome, Refused
 from core.settings import Settings

@@ -1,6 +1,6 @@
 import pytest
 
-from agent.subquestions import MOST_QUESTIONS, Queue, alike, grounded, self_contained
+from agent.questions.subquestions import MOST_QUESTIONS, Queue, alike, grounded, self_contained
 
 
 @pytest.mark.parametrize(

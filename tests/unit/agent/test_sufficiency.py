@@ -1,6 +1,6 @@
 import pytest
 
-from agent.sufficiency import clauses, parts, uncovered
+from agent.questions.sufficiency import clauses, parts, uncovered
 
 LEAVE = "How many weeks of leave does the mother get, and how many days does the partner get?"
 

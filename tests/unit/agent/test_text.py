@@ -1,8 +1,8 @@
 import pytest
 
-from agent.amounts import Quantity, quantities
-from agent.names import names
-from agent.text import around, estimate_tokens, overlap, plain, sentences, terms
+from agent.language.amounts import Quantity, quantities
+from agent.language.names import names
+from agent.language.text import around, estimate_tokens, overlap, plain, sentences, terms
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from agent.tiers import Tier, contradicts, fitting, tier
+from agent.language.tiers import Tier, contradicts, fitting, tier
 
 LEAVE = [
     "Service: less than 2 years | Leave: 20 days",

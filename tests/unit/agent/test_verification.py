@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from agent.citations import Evidence, mark
-from agent.metered import MeteredChat
-from agent.trace import Trace
-from agent.verification import MEANING, Verified, Verifier
+from agent.grounding.citations import Evidence, mark
+from agent.grounding.verification import MEANING, Verified, Verifier
+from agent.models.metered import MeteredChat
+from agent.models.trace import Trace
 from core.errors import ModelUnavailable
 from core.records import Hit
 from inference.interfaces import Embedder, Vectors

@@ -9,7 +9,7 @@ import pytest
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-import agent.run  # noqa: F401 its errors belong to the tree
+import agent.workflow.run  # noqa: F401 its errors belong to the tree
 from api import problems
 from core import errors
 from core.errors import IntramurosError, StorageError, TooManyAttempts

@@ -1,0 +1,69 @@
+"""How a passage is put before a model: its title and headings, then its text, cut to a budget, marks defused."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from agent.grounding.citations import defuse
+from agent.language.amounts import is_unit, quantities
+from agent.language.text import around, estimate_tokens, terms
+from agent.language.tiers import fitting
+from agent.questions.sufficiency import parts
+from core.records import Hit
+
+# Rows of a table that are shown when only some of them fit the question best.
+_MOST_ROWS: Final = 3
+# What stands between two cells of a row in a table's chunk.
+_CELL: Final = " | "
+
+
+def heading(hit: Hit) -> str:
+    """`Title > Heading > Subheading` of a hit."""
+    return defuse(" > ".join((hit.title, *hit.heading_path)))
+
+
+def shown(hit: Hit, question: str, budget: int) -> str:
+    """A hit's heading and the part of its text that fits `budget` tokens around what the question asks."""
+    head = heading(hit)
+    wanted = terms(question)
+    text = hit.text
+    if hit.kind == "table":
+        text = "\n".join(cells(row, wanted) for row in rows(hit, question).splitlines())
+    return f"{head}\n{around(defuse(text), wanted, max(budget - estimate_tokens(head), 40))}"
+
+
+def rows(hit: Hit, question: str) -> str:
+    """The rows of a table that alone hold what is asked for, or all of them: small models take a neighbour's number."""
+    lines = hit.text.splitlines()
+    tiers = fitting(lines, question)
+    if tiers:
+        return "\n".join(tiers)
+    chosen = {line for part in parts(question) for line in _telling(lines, terms(part))}
+    return "\n".join(line for line in lines if line in chosen) or hit.text
+
+
+def _telling(lines: Sequence[str], wanted: frozenset[str]) -> list[str]:
+    """The rows that hold most of what tells one row from another; none where that singles out no few of them."""
+    found = [wanted & terms(line) for line in lines]
+    # Units and what most rows say tell no row from another: "years" must not pick the tiers that repeat the word.
+    telling = [row - frozenset(term for term in row if is_unit(term) or _common(term, found)) for row in found]
+    most = max(map(len, telling), default=0)
+    best = [line for line, row in zip(lines, telling, strict=True) if most and len(row) == most]
+    return best if len(best) <= _MOST_ROWS else []
+
+
+def _common(term: str, rows_found: Sequence[frozenset[str]]) -> bool:
+    return sum(term in row for row in rows_found) * 2 > len(rows_found)
+
+
+def cells(row: str, wanted: frozenset[str]) -> str:
+    """Each cell of a row, with the column's name that ingesting put before it, in a line of its own.
+
+    Where columns compete with amounts (China, Berlin, London) and the question names one, the others are left out; the
+    first cell, which says what the row is about, always stays.
+    """
+    key, *others = row.split(_CELL)
+    amounts = [cell for cell in others if quantities(cell.partition(":")[2])]
+    named = {cell: len(wanted & terms(cell.partition(":")[0])) for cell in amounts}
+    most = max(named.values(), default=0)
+    dropped = {cell for cell, matches in named.items() if matches < most}
+    return "\n".join([key, *(cell for cell in others if cell not in dropped)])

@@ -1,0 +1,133 @@
+"""The agent's way: the question divided, its parts looked into, and what was found judged before anything is answered.
+
+`plan` divides, by code or by a capable model. `investigate` lets the model search on with its tools, for a question
+that is one; `research` sends sub-agents, for one that is several. `assess` lists what is missing, asks for that once
+more while it is new, and otherwise says what is answered from.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from agent.grounding.answering import SEVERAL_PASSAGES
+from agent.questions import deciding
+from agent.questions.routing import Decision
+from agent.questions.subquestions import grounded, self_contained
+from agent.questions.sufficiency import clauses, uncovered
+from agent.workflow.exploring import explore
+from agent.workflow.run import Run, Task
+from agent.workflow.searching import merged, passages_of
+from agent.workflow.state import Change, Context, State, status, within_time
+from agent.workflow.steps import note_route, passes
+from agent.workflow.subagents import research as research_all
+from agent.workflow.subagents import research_tool
+from agent.workflow.tools import make_tools
+
+# Rounds of sub-agents for one question, and searches whose hits are graded after the tool loop of a small model.
+MAX_HOPS: Final = 3
+MAX_BATCHES: Final = 3
+
+
+@within_time
+async def plan(state: State, runtime: Context) -> Change:
+    """Divide the question. One that stays whole is investigated as it is; so is one that was taken for a single fact,
+    which the quick way did not find."""
+    run, question = runtime.context, state["standalone"]
+    run.queue.know(question)
+    offered, by = [question], "code"
+    if state["path"] == "quick":
+        note_route(run, Decision("agent", "insufficient"))
+    else:
+        with run.timed("plan"):
+            offered, by = await _divided(run, question)
+    accepted = run.queue.offer(offered) if len(offered) > 1 else []
+    run.trace.note("decompose", by=by, offered=offered, accepted=accepted, counts=dict(run.queue.counts))
+    return {"path": "agent", "refused": False, "subtopics": accepted if len(accepted) > 1 else []}
+
+
+async def _divided(run: Run, question: str) -> tuple[list[str], str]:
+    """The questions that a question is made of, and who says so."""
+    if run.chat.traits.capable:
+        divided = await run.chat.decide(deciding.divide(run.language, question), deciding.Divided)
+        if divided is not None:
+            return divided.questions, "model"
+    asked = clauses(question)
+    return (asked if all(map(self_contained, asked)) else [question]), "code"
+
+
+@within_time
+async def investigate(state: State, runtime: Context) -> Change:
+    """Let the model search further with its tools, within its limits, from the first search on."""
+    run = runtime.context
+    status(runtime, "searching", "status_exploring")
+    tools = make_tools(run)
+    if run.chat.traits.capable:
+        tools.append(research_tool(run))
+    if await explore(run, state["standalone"], state["query"], tools, state.get("messages", [])):
+        run.limit = "out_of_calls"
+    return {}
+
+
+@within_time
+async def research(state: State, runtime: Context) -> Change:
+    """Send a sub-agent for each sub-question."""
+    run, questions = runtime.context, state["subtopics"]
+    status(runtime, "searching", "status_topics", n=len(questions), first=questions[0])
+    with run.timed("agent"):
+        run.findings += await research_all(run, questions)
+    return {"subtopics": [], "hops": state["hops"] + 1}
+
+
+@within_time
+async def assess(state: State, runtime: Context) -> Change:
+    """List what is missing; look for it once more where that is new and a hop is left; else say what to answer from."""
+    run = runtime.context
+    judge = _assessed if run.chat.traits.capable else _graded
+    refused, missing = await judge(state, runtime)
+    run.missing = tuple(missing)
+    further = run.queue.offer(missing) if run.chat.traits.capable and state["hops"] < MAX_HOPS and not run.limit else []
+    run.trace.note(
+        "sufficiency",
+        verdict="cannot" if refused else "caveat" if missing else "answer",
+        missing=list(missing),
+        further=further,
+        counts=dict(run.queue.counts),
+    )
+    return {"refused": refused, "subtopics": further}
+
+
+async def _assessed(state: State, runtime: Context) -> tuple[bool, Sequence[str]]:
+    """A capable model's judgement over the best of all that was found; the gate's where it gives none, or gives up."""
+    run, question = runtime.context, state["standalone"]
+    found = [finding for finding in run.findings if finding.handles]
+    without = [finding.question for finding in run.findings if not finding.handles]
+    # What answers a sub-question first, then the best of every other search: none crowds another out.
+    best = merged([*(finding.handles for finding in found), *run.evidence.batches])[: max(SEVERAL_PASSAGES, len(found))]
+    run.tasks = [Task(question, best, run.answering)]
+    if len(found) > SEVERAL_PASSAGES:
+        # More than fit into one prompt: each part is answered from its own.
+        run.tasks = [Task(finding.question, finding.handles, finding.answering) for finding in found]
+    if not best:
+        return True, without
+    passages = passages_of(run, best, question, run.budget)
+    judged = await run.chat.decide(deciding.assess(run.language, question, passages), deciding.Assessed)
+    known = "\n".join((question, *passages))
+    open_parts = [part for part in judged.missing if grounded(part, known)] if judged else []
+    missing = list(dict.fromkeys([*without, *open_parts]))
+    run.judged = judged is not None
+    gave_up = judged is None or judged.verdict == "cannot"
+    return gave_up and not await passes(run, runtime, question, best), missing
+
+
+async def _graded(state: State, runtime: Context) -> tuple[bool, Sequence[str]]:
+    """A small model's grades of what was found, for each part or for the whole."""
+    run, question = runtime.context, state["standalone"]
+    run.tasks = [
+        Task(finding.question, finding.handles, finding.answering) for finding in run.findings if finding.handles
+    ]
+    if run.tasks:
+        return False, [finding.question for finding in run.findings if not finding.handles]
+    for batch in [batch for batch in run.evidence.batches if batch][:MAX_BATCHES]:
+        if await passes(run, runtime, question, batch):
+            run.tasks = [Task(question, batch, run.answering)]
+            return False, uncovered(question, [hit.text for hit in run.evidence.hits(batch)])
+    return True, ()

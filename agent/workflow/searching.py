@@ -1,0 +1,71 @@
+"""Searching and reading on, as every part of a run does it: what is found is evidence, and what was done is noted."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from agent.grounding.citations import delimited
+from agent.grounding.passages import shown
+from agent.language.text import overlap, passage_text, terms
+from agent.workflow.run import Run
+from core.records import Hit
+
+# Share of a query's content words that a passage holds which is worth reading on.
+PROMISING: Final = 0.5
+_ENDS: Final = (".", "!", "?", "。", "！", "？", "：", ":", "|", "”", '"', ")", "）")
+
+
+async def look(run: Run, query: str) -> tuple[str, ...]:
+    """Search for a run; the handles of what was found, best first."""
+    hits = await run.retriever.find(query)
+    run.searched.append(query)
+    return taken(run, "search", hits, query=query)
+
+
+def taken(run: Run, kind: str, hits: Sequence[Hit], **what: str) -> tuple[str, ...]:
+    """Make hits the run's evidence and note the step that found them; their handles, in the same order."""
+    handles = run.evidence.add(hits)
+    run.trace.note(kind, **what, hits=[_noted(*pair) for pair in zip(handles, hits, strict=True)])
+    return handles
+
+
+def passages_of(run: Run, handles: Sequence[str], question: str, budget: int) -> list[str]:
+    """Passages as a model is shown them: each between its marks, with an equal share of a budget of tokens."""
+    each = budget // max(len(handles), 1)
+    hits = run.evidence.hits(handles)
+    return [delimited(handle, shown(hit, question, each)) for handle, hit in zip(handles, hits, strict=True)]
+
+
+async def read_on(run: Run, handle: str) -> tuple[str, ...]:
+    """A passage with those after and before it, which become evidence too. Raises NotFound."""
+    return taken(run, "read", await run.retriever.around(run.evidence.hits([handle])[0]), chunk=handle)
+
+
+def promising(hit: Hit, query: str) -> bool:
+    """Whether a passage holds enough of what was searched for that it is worth reading on."""
+    return overlap(terms(query), passage_text(hit)) >= PROMISING
+
+
+def breaks_off(hit: Hit) -> bool:
+    """Whether a passage stops in the middle of something that its section goes on with."""
+    return hit.kind == "text" and hit.section_text != hit.text and not hit.text.rstrip().endswith(_ENDS)
+
+
+def _noted(handle: str, hit: Hit) -> dict[str, Any]:
+    scores = hit.scores
+    return {
+        "handle": handle,
+        "document_id": str(hit.document_id),
+        "chunk_id": hit.chunk_id,
+        "path": hit.path,
+        "vector": scores.vector,
+        "bm25": scores.bm25,
+        "fused": scores.fused,
+        "reranked": scores.reranked,
+    }
+
+
+def merged(batches: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The best of every batch first, then the second best: no search crowds another out."""
+    depth = max(map(len, batches), default=0)
+    ranked = (batch[rank] for rank in range(depth) for batch in batches if rank < len(batch))
+    return tuple(dict.fromkeys(ranked))
