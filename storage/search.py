@@ -31,7 +31,7 @@ Mode = Literal["hybrid", "vector", "bm25"]
 
 # Fewer chunks than this are compared one by one even where there are indexes.
 EXACT_BELOW: Final = 20_000
-# A list that a filter left too short is asked for again, so many times as deep, before chunks are compared one by one.
+# A list by words that may lack some is asked for again, so many times as deep, before chunks are compared one by one.
 DEEPER: Final = 8
 # How many candidates a search through the index over vectors keeps: these at least, one for so many chunks of the
 # tenant, and no more than pgvector allows.
@@ -201,16 +201,24 @@ def _sparse(terms: Mapping[int, float]) -> SparseVector | None:
 
 async def _lists(tx: Transaction, asked: _Query) -> Lists:
     left = (await _row(tx, "search.left", asked))["chunks"] if asked.indexed else 0
-    if left >= max(EXACT_BELOW, 1):
-        wanted = ceil(DEPTH * max(asked.chunks / left, 1.0))
-        for deep in (wanted, DEEPER * wanted):
-            rows = await _rows(tx, "search.indexed", asked, wanted=deep)
-            nearest, words = _split(rows)
-            short = asked.vector is not None and len(nearest) < DEPTH
-            if not short and all(row["complete"] for row in rows):
-                return Lists(nearest, words, exact=asked.vector is None)
-    nearest, words = _split(await _rows(tx, "search.exact", asked))
-    return Lists(nearest, words, exact=True)
+    if left < max(EXACT_BELOW, 1):
+        return Lists(*_split(await _rows(tx, "search.exact", asked)), exact=True)
+    wanted = ceil(DEPTH * max(asked.chunks / left, 1.0))
+    rows = await _rows(tx, "search.indexed", asked, wanted=wanted)
+    nearest, words = _split(rows)
+    if short := asked.vector is not None and len(nearest) < DEPTH:
+        nearest, _ = _split(await _rows(tx, "search.exact", asked, words=None))
+    if not _complete(rows):
+        rows = await _rows(tx, "search.indexed", asked, vector=None, wanted=DEEPER * wanted)
+        _, words = _split(rows)
+    if not _complete(rows):
+        _, words = _split(await _rows(tx, "search.exact", asked, vector=None))
+    return Lists(nearest, words, exact=short or asked.vector is None)
+
+
+def _complete(rows: Sequence[DictRow]) -> bool:
+    """Whether no chunk is missing in the list by words."""
+    return all(row["complete"] for row in rows)
 
 
 def _split(rows: Sequence[DictRow]) -> tuple[list[Found], list[Found]]:
@@ -236,7 +244,7 @@ def _composed(name: str, dimension: int) -> sql.Composed:
 
 async def _rows(tx: Transaction, name: str, asked: _Query, **more: object) -> list[DictRow]:
     dimension = 1 if asked.vector is None else len(asked.vector)
-    return await tx.rows_of(_composed(name, dimension), **asked.params, **more)
+    return await tx.rows_of(_composed(name, dimension), **{**asked.params, **more})
 
 
 async def _row(tx: Transaction, name: str, asked: _Query) -> DictRow:
