@@ -7,7 +7,9 @@ from uuid import UUID
 
 from api.rendering import render
 from api.views import CitationView, TurnView, View, pinned
-from core.records import Outcome, Pending, RunInfo, RunState, RunTrace, Step
+from core.records import Language, Outcome, Pending, Principal, RunInfo, RunState, RunTrace, Step
+from storage import approvals, pinning
+from storage.database import Database
 from storage.pinning import Place, Standing
 
 
@@ -83,8 +85,10 @@ class PendingView(View):
     question: str
     answer: str
     answer_html: str
+    language: Language
     citations: tuple[CitationView, ...]
     notice: str | None
+    missing: tuple[str, ...]
 
     @classmethod
     def of(cls, pending: Pending, standings: Mapping[Place, Standing]) -> Self:
@@ -98,12 +102,28 @@ class PendingView(View):
             question=answer.question,
             answer=answer.answer,
             answer_html=render(answer.answer, answer.citations),
+            language=answer.language,
             citations=tuple(pinned(CitationView.of(each), standings) for each in answer.citations),
             notice=answer.notice,
+            missing=answer.missing,
         )
 
 
 class ApprovalsView(View):
-    """The answers that wait for one's decision, oldest first."""
+    """The first answers that wait for one's decision, oldest first, and how many there are."""
 
     approvals: tuple[PendingView, ...]
+    waiting: int
+
+
+async def waiting_for(db: Database, principal: Principal) -> ApprovalsView:
+    """What waits for a decision of the principal's."""
+    views = await pending_views(db, principal, await approvals.pending(db, principal))
+    return ApprovalsView(approvals=views, waiting=await approvals.waiting(db, principal) or 0)
+
+
+async def pending_views(db: Database, principal: Principal, found: Sequence[Pending]) -> tuple[PendingView, ...]:
+    """These answers, each citation with what became of it, as the principal sees them."""
+    cited = [citation for held in found for citation in held.answer.citations]
+    standings = await pinning.standings(db, principal, cited)
+    return tuple(PendingView.of(held, standings) for held in found)

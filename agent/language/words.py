@@ -71,9 +71,10 @@ _WORDS: Final[dict[str, dict[Language, str]]] = {
     },
     "status_answering": {"en": "Answering from {titles}", "zh": "正在依据{titles}作答"},
     "waiting": {
-        "en": "An answer was found. It cites {collections}, so it is shown here once it has been approved.",
-        "zh": "已找到答案。由于引用了{collections}，须经批准后才会在此显示。",
+        "en": "An answer was found. It cites documents of {collections} and is shown here once somebody approved it.",
+        "zh": "已找到答案。由于引用了{collections}中的文档，须经批准后才会在此显示。",
     },
+    "approved": {"en": "Approved with this note: {reason}", "zh": "已批准，并附说明：{reason}"},
     "rejected": {"en": "This answer was not approved: {reason}", "zh": "该答案未获批准：{reason}"},
     "out_of_reach": {
         "en": "a document that it cites was deleted, or you may not read it any more.",

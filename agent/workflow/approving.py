@@ -25,15 +25,19 @@ async def approve(state: State, runtime: Context) -> Change:
 
 
 def decided(answer: Answer, decision: dict[str, Any]) -> Answer:
-    """What the asker is told: the answer, or where it was rejected (`reason`) that it was."""
-    if decision["approved"]:
+    """What the asker is told: the answer with the approver's note (`reason`), or that it was rejected and why."""
+    reason = decision["reason"]
+    if not decision["approved"]:
+        return _without(answer, Outcome.REJECTED, say("rejected", answer.language, reason=reason))
+    if not reason:
         return answer
-    return _without(answer, Outcome.REJECTED, say("rejected", answer.language, reason=decision["reason"]))
+    noted = say("approved", answer.language, reason=reason)
+    return replace(answer, notice=" ".join(filter(None, (answer.notice, noted))))
 
 
 def waiting(answer: Answer, collections: Sequence[str]) -> Answer:
     """What the asker is told until somebody has decided."""
-    names = titles(list(collections), answer.language)
+    names = titles([name if answer.language == "zh" else f"“{name}”" for name in collections], answer.language)
     return _without(answer, Outcome.WAITING, say("waiting", answer.language, collections=names))
 
 

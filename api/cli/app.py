@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from api.cli import (
+    approvals,
     ask,
     audit,
     certify,
@@ -63,6 +64,7 @@ for part in (
     policy,
     audit,
     trace,
+    approvals,
     migrate,
 ):
     part.register(app)

@@ -8,17 +8,23 @@ SELECT name FROM collections WHERE tenant_id = %(tenant)s AND approvers IS NOT N
 INSERT INTO approvals (tenant_id, turn_id, run_id, user_id, collections, answer)
 VALUES (%(tenant)s, %(turn)s, %(run)s, %(user)s, %(collections)s, %(answer)s::jsonb)
 
+-- name: asked
+SELECT EXISTS (
+    SELECT 1 FROM collections
+    WHERE tenant_id = %(tenant)s AND approvers IS NOT NULL AND (%(admin)s OR approvers && %(grantees)s::text[])) AS asked
+
 -- name: pending
-SELECT a.*, u.name AS "user" FROM approvals a
+SELECT a.*, u.name AS "user", count(*) OVER () AS waiting FROM approvals a
 JOIN users u ON u.tenant_id = %(tenant)s AND u.id = a.user_id
-WHERE a.tenant_id = %(tenant)s AND (a.turn_id = %(turn)s OR %(turn)s::uuid IS NULL AND a.decided_at IS NULL)
+WHERE a.tenant_id = %(tenant)s
+  AND (a.turn_id = %(turn)s OR %(turn)s::uuid IS NULL AND a.decided_at IS NULL AND a.user_id <> %(user)s)
   AND (%(admin)s OR NOT EXISTS (
     SELECT 1 FROM unnest(a.collections) n (name)
     WHERE NOT EXISTS (
         SELECT 1 FROM collections c JOIN grants g ON g.tenant_id = %(tenant)s AND g.collection_id = c.id
         WHERE c.tenant_id = %(tenant)s AND c.name = n.name AND c.approvers && %(grantees)s::text[]
           AND g.grantee = ANY(%(grantees)s))))
-ORDER BY a.asked_at
+ORDER BY a.asked_at, a.turn_id LIMIT %(most)s
 
 -- name: decide
 UPDATE approvals SET decided_at = now(), decided_by = %(by)s, approved = %(approved)s, reason = %(reason)s

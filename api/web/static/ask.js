@@ -1,8 +1,9 @@
 // The Ask page: the question box, the thread, the list of conversations.
 
 import { call, events } from "./api.js";
-import { date, find, list, moment, node, notice, number, receiptText, say, tell, words } from "./dom.js";
+import { date, find, list, moment, node, notice, number, receiptText, say, words } from "./dom.js";
 import "./frame.js";
+import { lookAgain } from "./live.js";
 import { Turn } from "./turn.js";
 
 const form = find("#ask-form");
@@ -13,7 +14,7 @@ const stopButton = find("#stop");
 const askButton = find("#ask");
 const scope = find("#collection");
 const brief = find("#brief");
-const state = { session: new URLSearchParams(location.search).get("session"), running: null, sessions: [] };
+const state = { session: new URLSearchParams(location.search).get("session"), running: null, sessions: [], turns: [] };
 const report = (error) => notice(error.message);
 
 // --- asking ---------------------------------------------------------------------------------------------------------
@@ -55,6 +56,7 @@ async function ask(question) {
   const controller = new AbortController();
   welcome.hidden = true;
   thread.append(turn.element);
+  state.turns.push(turn);
   box.value = "";
   busy(controller);
   turn.element.scrollIntoView({ block: "start" });
@@ -128,12 +130,13 @@ async function openSession(id) {
   const { session, turns, unanswered, readings } = await call(`/v1/sessions/${id}`);
   setSession(id);
   welcome.hidden = turns.length > 0 || Boolean(unanswered);
-  thread.replaceChildren(...turns.map((stored) => {
+  state.turns = turns.map((stored) => {
     const turn = new Turn(stored.question);
     turn.session = id;
     turn.finish(stored);
-    return turn.element;
-  }));
+    return turn;
+  });
+  thread.replaceChildren(...state.turns.map((turn) => turn.element));
   if (unanswered) thread.append(leftTurn(id, unanswered).element);
   drawAround(session, readings);
   drawSessions();
@@ -152,6 +155,19 @@ function leftTurn(id, { state: became, question }) {
   return turn;
 }
 
+/** Show what was decided about the answers here that wait for approval; while none does, nothing is asked for. */
+async function lookForDecisions() {
+  const waiting = new Map(state.turns.filter((turn) => turn.waits).map((turn) => [turn.result.turn_id, turn]));
+  if (!waiting.size) return;
+  const { turns } = await call(`/v1/sessions/${state.session}`);
+  for (const stored of turns) {
+    const turn = waiting.get(stored.turn_id);
+    if (!turn || stored.outcome === "waiting") continue;
+    turn.finish(stored);
+    notice(stored.outcome === "rejected" ? words.decided_rejected : words.decided_approved);
+  }
+}
+
 /** What stands above a conversation: who looked into it, and its way out. */
 function drawAround(session, readings = []) {
   find("#around").hidden = !session;
@@ -160,12 +176,6 @@ function drawAround(session, readings = []) {
   find("#export-docx").href = `/v1/sessions/${session?.id}/export?format=docx`;
   find("#readings").replaceChildren(...readings.map(({ reader, at, reason }) =>
     node("li", {}, say("was_read", { reader, at: moment(at), reason }))));
-}
-
-async function loadApprovals() {
-  const { approvals } = await call("/v1/approvals");
-  find("#approvals-wait").hidden = !approvals.length;
-  find("#approvals-wait a").textContent = tell("approvals_wait", approvals.length);
 }
 
 async function renameSession(session) {
@@ -186,6 +196,7 @@ async function deleteSession(session) {
 function startOver() {
   state.running?.abort();
   setSession(null);
+  state.turns = [];
   thread.replaceChildren();
   drawAround(null);
   welcome.hidden = false;
@@ -203,6 +214,6 @@ document.addEventListener("forked", ({ detail: session }) => {
 });
 
 loadOverview().catch(report);
-loadApprovals().catch(report);
 loadSessions().catch(report);
+lookAgain(lookForDecisions);
 if (state.session) openSession(state.session).catch(() => startOver());

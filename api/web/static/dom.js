@@ -109,6 +109,12 @@ export function where(item) {
   return [headings, item.page && say("page", { page: item.page })].filter(Boolean).join(" · ");
 }
 
+/** What became of a citation since it was made, for a person; empty while nothing did. */
+export function since(item) {
+  if (item.origin === "peer") return words.origin_peer;
+  return item.standing && item.standing !== "present" ? words[`cited_${item.standing}`] : "";
+}
+
 /** From when and until when a document is valid, where that is limited. */
 export const validity = (item) => [
   item.effective_from && say("valid_from", { date: date(item.effective_from) }),

@@ -2,6 +2,7 @@
 
 const PATIENCE_MS = 2000;
 const POLL_MS = 3000;
+const LOOK_MS = 10000;
 
 /**
  * Keep a page current while it is being looked at: `reload` fetches everything anew (at the start, after every gap,
@@ -38,4 +39,22 @@ export function follow({ reload, document: changed, gone, queue }) {
   // A browser keeps few connections to one server: a tab in the background gives its own back.
   document.addEventListener("visibilitychange", () => (document.hidden ? end() : begin()));
   begin();
+}
+
+/**
+ * Look again at intervals while the page is being looked at, and at once when it is again: for what people decide, which
+ * takes minutes. A look that fails is made up for by the next one.
+ */
+export function lookAgain(look) {
+  let timer;
+
+  async function again() {
+    clearTimeout(timer);
+    await look().catch(() => {});
+    clearTimeout(timer);
+    if (!document.hidden) timer = setTimeout(again, LOOK_MS);
+  }
+
+  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : again()));
+  timer = setTimeout(again, LOOK_MS);
 }

@@ -1,7 +1,7 @@
 // The reading pane: one passage highlighted in the text around it, and for a PDF the page with its box.
 
 import { call } from "./api.js";
-import { copy, find, node, number, say, when, words } from "./dom.js";
+import { copy, find, node, number, say, since, when, words } from "./dom.js";
 import { boxesOn, hasPictures, pagePicture } from "./pictures.js";
 
 const pane = find("#reading");
@@ -26,12 +26,6 @@ function address(item) {
   for (const key of KEYS) url.searchParams.delete(key);
   for (const [key, value] of Object.entries(item ? keysOf(item) : {})) url.searchParams.set(key, value);
   return url;
-}
-
-/** What became of a citation since it was made, for a person; empty while nothing did. */
-export function since(item) {
-  if (item.origin === "peer") return words.origin_peer;
-  return item.standing && item.standing !== "present" ? words[`cited_${item.standing}`] : "";
 }
 
 function facts(passage) {

@@ -1,8 +1,8 @@
 // One question with its answer: source cards, streaming text, citations, tools under the answer.
 
 import { call } from "./api.js";
-import { copy, find, list, node, notice, say, when, where, words } from "./dom.js";
-import { openPassage, since } from "./reading.js";
+import { copy, find, list, node, notice, say, since, when, where, words } from "./dom.js";
+import { openPassage } from "./reading.js";
 
 const MARK = /\[(\d{1,2})\]/g;
 const preview = find("#preview");
@@ -81,6 +81,9 @@ export class Turn {
     this.end();
   }
 
+  /** Whether somebody has yet to approve the answer. */
+  get waits() { return this.result?.outcome === "waiting"; }
+
   drawOutcome(result) {
     const text = result.verdict === "caveat" ? words.outcome_caveat : words[`outcome_${result.outcome}`];
     this.outcome.hidden = !text;
@@ -91,6 +94,7 @@ export class Turn {
       result.searched?.length && say("answer_searched", { searched: list(result.searched.map((query) => `“${query}”`)) }),
       result.contacts?.length && say("answer_contacts", { contacts: list(result.contacts) }),
       result.outcome === "refused" && !result.contacts?.length && words.refusal_help,
+      this.waits && words.waiting_help,
     ];
     this.answer.append(...lines.filter(Boolean).map((line) => node("p", { class: "hint" }, line)));
   }
@@ -121,6 +125,8 @@ export class Turn {
   }
 
   drawTools(result) {
+    // There is nothing yet to copy, to save or to judge.
+    if (this.waits) return;
     const seconds = result.timings?.total;
     const asked = result.standalone_question && result.standalone_question !== result.question
       ? node("span", {}, say("asked_as", { question: result.standalone_question })) : null;
@@ -134,16 +140,15 @@ export class Turn {
   }
 
   /** This answer as a file, with its sources. */
-  exports({ turn_id: turnId, outcome }) {
-    if (outcome === "waiting" || !this.session) return [];
+  exports({ turn_id: turnId }) {
+    if (!this.session) return [];
     const address = `/v1/sessions/${this.session}/export?turn=${turnId}&format=`;
     return ["md", "docx"].map((format) =>
       node("a", { class: "quiet", href: address + format, download: "", "aria-label": `.${format}: ${words[`save_${format}`]}` }, `.${format}`));
   }
 
   /** Go on from here in a conversation of its own. */
-  fork({ turn_id: turnId, outcome }) {
-    if (outcome === "waiting") return null;
+  fork({ turn_id: turnId }) {
     const begin = async () => {
       try {
         const session = await call(`/v1/turns/${turnId}/fork`, { method: "POST" });

@@ -1,5 +1,6 @@
 """What others may see and decide of one's questions over HTTP: traces, approvals; and what the asker is told of it."""
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -16,21 +17,23 @@ STEPS = [
 ]
 
 
-async def a_run(site: Site, *, held: bool = False, user: str = "employee") -> tuple[UUID, UUID, UUID]:
-    """Ids of a session of that user's, its turn and its run; `held`: it waits for approval."""
+async def a_run(
+    site: Site, *, held: bool = False, user: str = "employee", session: UUID | None = None
+) -> tuple[UUID, UUID, UUID]:
+    """Ids of a session of that user's (a new one unless given), its turn and its run; `held`: it waits for approval."""
     db, principal = site.runtime.db, site.demo.principals[user]
     assert site.demo.open
-    session = await sessions.create(db, principal, "Hotels")
+    session = session or (await sessions.create(db, principal, "Hotels")).id
     answer = answer_about(site.demo.open, site.demo.chunk_id)
-    run = await runs.begin(db, principal, session.id, answer.question, "auto", checkpointed=False)
+    run = await runs.begin(db, principal, session, answer.question, "auto", checkpointed=False)
     shown, pending = answer, None
     if held:
         from agent.workflow.approving import waiting
 
         shown, pending = waiting(answer, ["open"]), (answer, ["open"])
-    turn = await runs.answered(db, principal, run, session.id, shown, STEPS, pending=pending)
+    turn = await runs.answered(db, principal, run, session, shown, STEPS, pending=pending)
     assert turn is not None
-    return session.id, turn.id, run
+    return session, turn.id, run
 
 
 # --- traces ---------------------------------------------------------------------------------------------------------
@@ -149,20 +152,50 @@ async def test_an_answer_is_approved_over_http(site: Site, lena: tuple[Principal
         waiting = (await asker.get(f"/v1/sessions/{session}")).json()["turns"][0]
         assert (waiting["outcome"], waiting["citations"]) == ("waiting", [])
         assert "180 euros" not in (await asker.get(f"/v1/sessions/{session}/export")).text
-        assert (await asker.get("/v1/approvals")).json() == {"approvals": []}
+        assert (await asker.get("/v1/approvals")).json() == {"approvals": [], "waiting": 0}
         assert (await asker.post(f"/v1/approvals/{turn}", json={"approved": True})).status_code == 404
-        (held,) = (await approver.get("/v1/approvals")).json()["approvals"]
+        listed = (await approver.get("/v1/approvals")).json()
+        (held,) = listed["approvals"]
+        assert listed["waiting"] == 1
         assert (held["turn_id"], held["user"], held["collections"]) == (str(turn), "employee", ["open"])
         assert held["citations"][0]["quote"].startswith("A hotel room costs")
         unreasoned = await approver.post(f"/v1/approvals/{turn}", json={"approved": False})
         assert unreasoned.status_code == 422
-        decided = await approver.post(f"/v1/approvals/{turn}", json={"approved": True})
+        decided = await approver.post(f"/v1/approvals/{turn}", json={"approved": True, "reason": "until June"})
         assert decided.status_code == 200
         assert (await approver.post(f"/v1/approvals/{turn}", json={"approved": True})).status_code == 409
         shown = (await asker.get(f"/v1/sessions/{session}")).json()["turns"][0]
     assert (shown["turn_id"], shown["outcome"]) == (str(turn), "answered")
-    assert shown["answer"] == held["answer"]
+    assert (shown["answer"], shown["notice"]) == (held["answer"], "Approved with this note: until June")
     assert shown["citations"] == held["citations"]
+
+
+@pytest.mark.threat(51)
+async def test_what_waits_elsewhere_is_not_there(site: Site) -> None:
+    _, turn, _ = await a_run(site, held=True)
+    async with site.client(site.other.tokens["admin"]) as stranger:
+        assert (await stranger.get("/v1/approvals")).json() == {"approvals": [], "waiting": 0}
+        for approved in (True, False):
+            body = {"approved": approved, "reason": "old"}
+            assert (await stranger.post(f"/v1/approvals/{turn}", json=body)).status_code == 404
+    async with site.client(site.demo.tokens["admin"]) as admin:
+        assert (await admin.get("/v1/approvals")).json()["waiting"] == 1
+
+
+async def test_approvers_are_led_to_what_waits_and_nobody_else(site: Site, lena: tuple[Principal, str]) -> None:
+    assert site.demo.open
+
+    async def link(token: str) -> str | None:
+        async with site.client(token) as client:
+            found = re.search(r'href="/approvals"[^>]*>(.+?)</a>', (await client.get("/")).text)
+        return found and re.sub(r"<.*?>", "", found[1]).strip()
+
+    tokens = (site.demo.tokens["admin"], lena[1], site.demo.tokens["employee"], site.other.tokens["admin"])
+    assert [await link(token) for token in tokens] == [None] * 4
+    await collections.set_approvers(site.runtime.db, site.demo.tenant.id, site.demo.open.collection_id, ["group:legal"])
+    assert [await link(token) for token in tokens] == ["Approvals", "Approvals", None, None]
+    await a_run(site, held=True)
+    assert [await link(token) for token in tokens] == ["Approvals 1", "Approvals 1", None, None]
 
 
 async def test_a_collection_says_whether_its_answers_wait(site: Site) -> None:

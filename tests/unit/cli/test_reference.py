@@ -82,5 +82,7 @@ def test_what_prints_json_is_what_programs_read() -> None:
         "policy prove",
         "audit list",
         "trace",
+        "approvals list",
+        "approvals show",
     } | tended
     assert speaking == {f"intramuros {name}" for name in expected}

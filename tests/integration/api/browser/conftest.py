@@ -1,6 +1,7 @@
 """A real browser before the real application, logged in; nothing is ever fetched from elsewhere."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -62,6 +63,8 @@ async def _play(site: Site, question: str) -> AsyncIterator[Event]:
 
 @pytest.fixture
 async def browser() -> AsyncIterator[Browser]:
+    # A machine that does other things besides is slow, which is no fault of the page.
+    expect.set_options(timeout=30_000)
     async with async_playwright() as playwright:
         options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
         # The browser asks for its maker's names of its own accord, whatever page it shows.
@@ -100,10 +103,27 @@ async def page(browser: Browser, address: str, meant: list[str]) -> AsyncIterato
     assert [fault for fault in faults if not any(words in fault for words in meant)] == []
 
 
-async def log_in(page: Page) -> None:
+async def looked_at(page: Page, name: str) -> None:
+    """In both themes: a picture of the page where SHOTS names a folder, and nothing that axe-core finds where AXE names
+    its file.
+    """
+    axe = os.environ.get("AXE")
+    if axe:
+        await page.evaluate(await asyncio.to_thread(Path(axe).read_text, encoding="utf-8"))
+    for scheme in ("dark", "light"):
+        await page.emulate_media(color_scheme=scheme)
+        if folder := os.environ.get("SHOTS"):
+            await page.screenshot(path=Path(folder) / f"{name}-{scheme}.png", full_page=True)
+        if axe:
+            found = await page.evaluate("axe.run()")
+            faults = [(fault["id"], [one["html"] for one in fault["nodes"]]) for fault in found["violations"]]
+            assert faults == [], (name, scheme)
+
+
+async def log_in(page: Page, name: str = "admin") -> None:
     await page.goto("/")
     await expect(page.get_by_label("User name")).to_be_focused()
-    await page.keyboard.type("admin")
+    await page.keyboard.type(name)
     await page.keyboard.press("Tab")
     await page.keyboard.type(PASSWORD)
     await page.get_by_label("Organisation").fill("demo")

@@ -1,14 +1,10 @@
 """Citations that outlive their document, traces for a stated reason, approvals: in a real browser, by keyboard."""
 
-import asyncio
-import os
-from pathlib import Path
-
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
-from storage import runs, sessions
-from tests.integration.api.browser.conftest import MARKS
+from storage import approvals, audit, runs, sessions
+from tests.integration.api.browser.conftest import MARKS, log_in, looked_at
 from tests.integration.api.conftest import Site
 from tests.integration.api.samples import POLICY
 from tests.integration.api.test_oversight import a_run
@@ -84,26 +80,87 @@ async def test_a_run_is_read_for_a_reason_that_the_asker_is_shown(page: Page, si
 
 
 async def test_answers_that_wait_are_approved_and_rejected(page: Page, site: Site) -> None:
-    session, _, _ = await a_run(site, held=True)
+    await a_run(site, held=True)
     await a_run(site, held=True)
     await page.goto("/")
-    await page.get_by_role("link", name="2 answers wait for your approval").press("Enter")
+    await page.get_by_role("link", name="Approvals 2").press("Enter")
     cards = page.locator("#approvals article")
+    await expect(page.get_by_text("2 answers wait for your approval")).to_be_visible()
     await expect(cards).to_have_count(2)
     await expect(cards.first).to_contain_text(QUOTE)
     await cards.first.get_by_role("button", name="Approve").press("Enter")
     await expect(cards).to_have_count(1)
-    await page.get_by_label("Why not?").fill("out of date")
+    await expect(cards.get_by_role("heading")).to_be_focused()
+    await expect(page.locator("#waiting")).to_have_text("1")
+    note = page.get_by_label("Note, which whoever asked is shown")
+    await cards.get_by_role("button", name="Reject").press("Enter")
+    await expect(note).to_be_focused()
+    await page.keyboard.type("out of date")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_text("No answer waits for you.")).to_be_visible()
-    stored = await sessions.turns(site.runtime.db, site.demo.principals["employee"], session)
-    assert stored[0].outcome == "waiting"
+    await expect(cards).to_have_count(1)
+    await cards.get_by_role("button", name="Reject").press("Enter")
+    await expect(page.get_by_text("No answer waits for you.")).to_be_focused()
+    await expect(page.locator("#waiting")).to_be_hidden()
+    decided = [one.action for one in await audit.listing(site.runtime.db, site.demo.tenant.id, 2)]
+    assert decided == ["answer.rejected", "answer.approved"]
+
+
+async def test_what_comes_and_goes_leaves_a_note_that_is_being_written(page: Page, site: Site) -> None:
+    _, first, _ = await a_run(site, held=True)
+    await a_run(site, held=True)
+    await page.clock.install()
+    await page.goto("/approvals")
+    cards = page.locator("#approvals article")
+    await expect(cards).to_have_count(2)
+    await cards.last.get_by_label("Note").fill("until June")
+    _, newest, _ = await a_run(site, held=True)
+    admin = site.demo.principals["admin"]
+    await approvals.decide(site.runtime.db, admin, first, approved=True, reason=None)
+    await page.clock.run_for(10_000)
+    await expect(page.locator(f"#asked-{first}")).to_have_count(0)
+    await expect(page.locator(f"#asked-{newest}")).to_be_visible()
+    await expect(cards.first.get_by_label("Note")).to_have_value("until June")
+    await expect(cards.first.get_by_label("Note")).to_be_focused()
+
+
+async def test_whoever_asked_sees_what_was_decided_without_reloading(
+    browser: Browser, address: str, site: Site
+) -> None:
+    db, admin = site.runtime.db, site.demo.principals["admin"]
+    session, first, _ = await a_run(site, held=True)
+    second = (await a_run(site, held=True, session=session))[1]
+    page = await browser.new_page(base_url=address)
+    await page.clock.install()
+    await log_in(page, "employee")
+    await expect(page.get_by_role("link", name="Approvals")).to_have_count(0)
+    await page.goto(f"/?session={session}")
+    turns = page.locator(".turn")
+    await expect(turns.first).to_contain_text("Waiting for approval")
+    await expect(turns.first).to_contain_text("the answer appears by itself as soon as somebody has decided")
+    await approvals.decide(db, admin, first, approved=True, reason="until June")
+    await page.clock.run_for(10_000)
+    await expect(turns.first).to_contain_text("180 euros a night")
+    await expect(turns.first).to_contain_text("Approved with this note: until June")
+    await expect(turns.first.get_by_role("link", name="Open passage 1")).to_be_visible()
+    await expect(page.locator("#notice")).to_have_text("Your answer was approved.")
+    await expect(turns.last).to_contain_text("Waiting for approval")
+    await approvals.decide(db, admin, second, approved=False, reason="out of date")
+    await page.clock.run_for(10_000)
+    await expect(turns.last).to_contain_text("This answer was not approved: out of date")
+    # Nothing waits any more, and nothing is asked for any more.
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.clock.run_for(60_000)
+    assert asked == []
+    await page.close()
 
 
 @pytest.mark.parametrize("width", [380, 1280])
 async def test_nothing_sticks_out_in_either_language(page: Page, site: Site, width: int) -> None:
     session, _, run = await a_run(site, user="admin")
     await a_run(site, held=True)
+    await a_run(site, held=True)
+    waits, _, _ = await a_run(site, user="admin", held=True)
     await runs.begin(
         site.runtime.db, site.demo.principals["admin"], session, "And in London?", "auto", checkpointed=False
     )
@@ -111,27 +168,24 @@ async def test_nothing_sticks_out_in_either_language(page: Page, site: Site, wid
 
     await traces.read(site.runtime.db, site.demo.principals["admin"], run, "complaint 12 of 30 November")
     await page.set_viewport_size({"width": width, "height": 740})
-    settled = {f"/?session={session}": "#readings li", "/traces": "#runs tbody tr", "/approvals": "#approvals article"}
+    settled = {
+        f"/?session={session}": "#readings li",
+        f"/?session={waits}": ".outcome",
+        "/traces": "#runs tbody tr",
+        "/approvals": "#approvals article",
+    }
     for language in ("en", "zh-CN"):
         for path, sign in settled.items():
             await page.goto(path)
             await expect(page.locator("html")).to_have_attribute("lang", language)
             await expect(page.locator(sign).first).to_be_visible()
-            name = path.strip("/").partition("?")[0] or "ask"
+            name = "waiting" if str(waits) in path else path.strip("/").partition("?")[0] or "ask"
             if name == "traces":
                 await page.locator("#runs button").last.click()
                 await page.locator("#reason").fill("complaint 13")
                 await page.keyboard.press("Enter")
                 await expect(page.locator(".steps tbody tr")).to_have_count(2)
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-            if folder := os.environ.get("SHOTS"):
-                for scheme in ("dark", "light"):
-                    await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-                    shot = Path(folder) / f"{name}-{language}-{width}-{scheme}.png"
-                    await page.screenshot(path=shot, full_page=True)
-            if axe := os.environ.get("AXE"):
-                await page.evaluate(await asyncio.to_thread(Path(axe).read_text, encoding="utf-8"))
-                found = await page.evaluate("axe.run()")
-                assert [fault["id"] for fault in found["violations"]] == [], (path, language)
+            await looked_at(page, f"{name}-{language}-{width}")
         async with page.expect_navigation():
             await page.locator("#switch-language").click()
