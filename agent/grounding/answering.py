@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from agent.grounding.checking import check, on_the_subject, sounds_refused, speaks_of
 from agent.grounding.citations import Evidence, delimited, without_marks
-from agent.grounding.passages import shown
+from agent.grounding.passages import shown_within
 from agent.grounding.verification import Verifier
 from agent.language.links import without_links
 from agent.language.text import estimate_tokens, passage_text, plain, sentences, terms
@@ -37,7 +37,7 @@ from core.text import language_of
 
 # At most this: the passage states the answer, no further one is looked at.
 SURE: Final[dict[Language, float]] = {"en": 0.25, "zh": 0.001}
-# At most this: the sentence is not held against the question's words as well.
+# At most this: the sentence is hardly held against the question's words as well.
 CERTAIN: Final[dict[Language, float]] = {"en": 0.05, "zh": 0.006}
 # More than this: the passage does not state the answer.
 GATE: Final[dict[Language, float]] = {"en": 0.30, "zh": 0.01}
@@ -46,7 +46,7 @@ GATE_SEVERAL: Final = 0.50
 
 # Passages graded one at a time, and passages that a capable model answers over.
 ALONE_PASSAGES: Final = 3
-SEVERAL_PASSAGES: Final = 5
+SEVERAL_PASSAGES: Final = 8
 # Most sentences of an answer from passages alone: each costs a call.
 MOST_SENTENCES: Final = 3
 
@@ -60,6 +60,7 @@ _COMPOUND: Final = re.compile(
     r"|和|与|及|以及|还有|分别|各|、|区别|或者"
 )
 _MARK_AFTER_STOP: Final = re.compile(r"([.!?。！？])\s*((?:\[\s*chunk\s*:[^\[\]\n]*\]\s*)+)", re.IGNORECASE)
+_OPEN_MARK: Final = re.compile(r"\[[^\[\]\n]{0,40}\Z")
 _LIST_MARKER: Final = re.compile(r"^(?:[-*•]|\d+[.)])\s+|^(?:Answer|答案|回答|答)\s*[:：]\s*")
 _REFUSALS: Final = ("NOT FOUND", "Not found", "未找到")
 _CLAUSE: Final = re.compile(r"(,\s+(?:and|but|while|whereas|although)\s+|;\s+|，(?:但是?|而|不过)?|；)")
@@ -139,8 +140,8 @@ class Answering:
         return within(make, self._budget, context - reply)
 
     def _shown(self, question: str, handles: Sequence[str], budget: int) -> list[str]:
-        each = (budget - estimate_tokens(question) - _OVERHEAD) // max(len(handles), 1)
-        return [shown(hit, question, each) for hit in self._evidence.hits(handles)]
+        room = budget - estimate_tokens(question) - _OVERHEAD
+        return shown_within(self._evidence.hits(handles), question, room)
 
     # --- one passage alone ------------------------------------------------------------------------------------------
 
@@ -206,7 +207,7 @@ class Answering:
 
     def _fault(self, sentence: str, question: str, hit: Hit, refusing: float) -> str | None:
         """What is wrong with a sentence from one passage. In the passage's language instead of the asker's it is no
-        answer to them; and where the model was not certain, passage and sentence must speak of what was asked."""
+        answer to them; and passage and sentence must speak of what was asked, less so where the model was certain."""
         text = passage_text(hit)
         if language_of(sentence) != self._language:
             return "language"
@@ -214,9 +215,9 @@ class Answering:
             return fault
         if contradicts(sentence, hit.text.splitlines(), question):
             return "row"
-        if refusing <= CERTAIN[self._language]:
-            return None
-        return None if speaks_of(sentence, question) and on_the_subject(sentence, text, question) else "subject"
+        certain = refusing <= CERTAIN[self._language]
+        spoken_of = certain or speaks_of(sentence, question)
+        return None if spoken_of and on_the_subject(sentence, text, question, certain=certain) else "subject"
 
     # --- several passages, the model's own marks --------------------------------------------------------------------
 
@@ -241,7 +242,9 @@ class Answering:
         text, done = "", 0
         async for token in self._chat.stream(self._several_prompt(question, handles), max_tokens=_SEVERAL_TOKENS):
             text += token
-            # The last sentence may still be given a mark: it waits for what comes after it.
+            # The last sentence may still be given a mark: it waits for what comes after it, and that for its end.
+            if _OPEN_MARK.search(text):
+                continue
             pieces = whole_sentences(plain(text), cut=False)
             for piece in pieces[done:-1]:
                 yield await self._verified(piece, question, best)

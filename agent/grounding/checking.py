@@ -23,6 +23,11 @@ LEAST_OWN: Final = 3
 # Least share of the asker's words in a sentence that the passage must hold too: a model that is not certain fits the
 # asker's subject onto another rule.
 LEAST_BORROWED: Final = 0.6
+# The same where it was certain, of an English sentence that takes over more than a few, more than a third: it may still
+# take what is granted towards a thing for the price of it. Chinese pairs of everyday words hardly ever stand in the
+# rule, and say nothing.
+LEAST_BORROWED_CERTAIN: Final[dict[Language, float]] = {"en": 0.34, "zh": 0.0}
+FEW_BORROWED: Final = 2
 
 # Least that a piece of a passage must share with a sentence to be held against it.
 LEAST_SHARED: Final = 2
@@ -32,6 +37,8 @@ _COUNTED: Final = frozenset(("person", "time"))
 
 Fault = Literal["empty", "refusal", "number", "unit", "date", "name", "row", "bound", "negation", "words"]
 
+# What numbers the items of a list is no amount: `1. Share your work early` states no share.
+_ORDINAL: Final = re.compile(r"^[^\S\n]*\(?\d{1,2}[.)）、](?=\s*[^\W\d])[^\S\n]*", re.MULTILINE)
 _REFUSAL: Final = re.compile(
     r"not (?:specified|mentioned|provided|stated|found|given|included|available in|clear from|defined|addressed)"
     r"|(?:does|do|did) not (?:\w+ )?(?:specify|mention|state|say|provide|contain|include|give|address|answer)"
@@ -67,12 +74,16 @@ def speaks_of(sentence: str, question: str) -> bool:
     return len(asked & terms(sentence)) >= LEAST_TAKEN_UP[language_of(question)] * len(asked)
 
 
-def on_the_subject(sentence: str, passage: str, question: str) -> bool:
-    """Whether the passage itself holds enough of the asker's words that a sentence takes over; true across scripts."""
+def on_the_subject(sentence: str, passage: str, question: str, *, certain: bool = False) -> bool:
+    """Whether the passage itself holds enough of the asker's words that a sentence takes over; true across scripts.
+    Less is asked of a sentence that the model was `certain` of."""
     borrowed = terms(sentence) & terms(question)
     if not borrowed or language_of(sentence) != language_of(passage):
         return True
-    return len(borrowed & terms(passage)) >= LEAST_BORROWED * len(borrowed)
+    if certain and len(borrowed) <= FEW_BORROWED:
+        return True
+    least = LEAST_BORROWED_CERTAIN[language_of(sentence)] if certain else LEAST_BORROWED
+    return len(borrowed & terms(passage)) >= least * len(borrowed)
 
 
 def check(sentence: str, passage: str, question: str, around: str = "") -> Verdict:
@@ -81,6 +92,7 @@ def check(sentence: str, passage: str, question: str, around: str = "") -> Verdi
     `around` is the section that the passage is a part of: it may name what the passage is about.
     Numbers and units are checked across languages; names and content words only where both are in one script.
     """
+    passage = _ORDINAL.sub("", passage)
     if not any(char.isalnum() for char in sentence):
         return Verdict("empty")
     if sounds_refused(sentence) and not sounds_refused(passage):

@@ -76,7 +76,7 @@ class _Candidate:
     """A passage that passed the rules: how much of the sentence it holds, and how near it comes in meaning.
 
     `reworded`: only its meaning can speak for it: it holds few of the words, or is in another language and holds none
-    of the amounts and names.
+    of the amounts and names. `unproven`: nor is its meaning near enough to; only the judging model can.
     """
 
     handle: str
@@ -85,6 +85,7 @@ class _Candidate:
     named: bool = False
     reworded: bool = False
     doubtful: bool = False
+    unproven: bool = False
 
     @property
     def order(self) -> tuple[bool, float]:
@@ -196,31 +197,29 @@ class Verifier:
         kept = []
         for one, hit, (near, piece) in zip(compared, hits, found, strict=True):
             limits = self._meaning.thresholds(sentence, hit.text)
-            if limits is None:
-                # Without a measure what only meaning could speak for is cited only where a model can judge it.
-                judged = self._judge is not None and language_of(sentence) != language_of(hit.text)
-                kept += [replace(one, near=near, doubtful=one.reworded)] if judged or not one.reworded else []
-            elif near >= limits[one.reworded]:
-                doubtful = near < limits[1] or drops_condition(sentence, piece)
-                kept.append(replace(one, near=near, doubtful=doubtful))
+            # Words of another language say nothing: what is not near enough to speak alone is for a model to judge.
+            judged = self._judge is not None and language_of(sentence) != language_of(hit.text)
+            unproven = one.reworded and (limits is None or near < limits[1])
+            if (unproven and not judged) or (limits is not None and near < limits[0]):
+                continue
+            doubtful = unproven or (limits is not None and (near < limits[1] or drops_condition(sentence, piece)))
+            kept.append(replace(one, near=near, doubtful=doubtful, unproven=unproven))
         return sorted(kept, key=lambda one: one.order, reverse=True)
 
     async def _chosen(self, sentence: str, kept: Sequence[_Candidate]) -> tuple[str, ...]:
         """All that the model named, else the best; what is in doubt only where the judging model agrees."""
         wanted = [one for one in kept if one.named] or kept[:1]
-        return tuple([one.handle for one in wanted if not one.doubtful or await self._entailed(sentence, [one.handle])])
+        return tuple([one.handle for one in wanted if not one.doubtful or await self._entailed(sentence, one)])
 
-    async def _entailed(self, sentence: str, handles: Sequence[str]) -> bool:
-        """What the judging model says; true where there is none, or where it can say nothing."""
+    async def _entailed(self, sentence: str, one: _Candidate) -> bool:
+        """What the judging model says; where there is none, or it can say nothing, true for all but the unproven."""
         if self._judge is None or self._judged >= MOST_JUDGED:
-            return True
+            return not one.unproven
         self._judged += 1
-        passages = [
-            f"{heading(hit)}\n{around(hit.text, terms(sentence), _SHOWN_TOKENS)}"
-            for hit in self._evidence.hits(handles)
-        ]
-        judged = await self._judge.decide(prompts.supports(sentence, passages), Judged)
-        return judged is None or judged.supported
+        hit = self._evidence.hits([one.handle])[0]
+        passage = f"{heading(hit)}\n{around(hit.text, terms(sentence), _SHOWN_TOKENS)}"
+        judged = await self._judge.decide(prompts.supports(sentence, [passage]), Judged)
+        return not one.unproven if judged is None else judged.supported
 
     # --- several passages -------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from inference.interfaces import Message, Traits
 Made = TypeVar("Made", bound=Sequence[Message])
 
 # New prompt tokens of one call where the settings name none: what a small model on a processor reads in some seconds,
-# and enough of five passages for one that answers over several.
+# and enough of eight passages for one that answers over several.
 _BUDGET: Final = {"small": 600, "capable": 1800}
 # A result of a tool keeps at least so many tokens: a mark and a heading.
 _LEAST: Final = 40

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
+from agent.grounding.citations import marks
 from agent.kept import memory
 from agent.models import prompts
 from agent.models.fitting import compacted
@@ -35,7 +36,7 @@ async def explore(
     run: Run, question: str, query: str, tools: Sequence[BaseTool], history: Sequence[AnyMessage] = ()
 ) -> bool:
     """Let the model search further for a question with these tools, from the first search on; whether it wanted more
-    than its limits allow. What it finds is the run's evidence."""
+    than its limits allow. What it finds is the run's evidence, and what it names in the end what it found telling."""
     offered = allowed_tools(run.policy, tools)
     steering = Steering(run, offered)
     loop: CompiledStateGraph[Any, Any, Any, Any] = create_agent(
@@ -49,7 +50,9 @@ async def explore(
     limit = recursion_limit(run.limits.model_calls, run.limits.tool_calls)
     messages = await _seeded(run, question, query, history, steering)
     with run.timed("agent"):
-        await run.chat.within(loop.ainvoke({"messages": messages}, {"recursion_limit": limit}), _LOOP_SHARE)
+        ended = await run.chat.within(loop.ainvoke({"messages": messages}, {"recursion_limit": limit}), _LOOP_SHARE)
+    known = [handle for handle in marks(ended["messages"][-1].text) if run.evidence.get(handle) is not None]
+    run.named = tuple(dict.fromkeys(known))
     return steering.limited
 
 

@@ -15,16 +15,18 @@ from agent.questions.subquestions import grounded, self_contained
 from agent.questions.sufficiency import clauses, uncovered
 from agent.workflow.exploring import explore
 from agent.workflow.run import Run, Task
-from agent.workflow.searching import merged, passages_of
+from agent.workflow.searching import look_into, merged, passages_of
 from agent.workflow.state import Change, Context, State, status, within_time
 from agent.workflow.steps import note_route, passes
 from agent.workflow.subagents import research as research_all
 from agent.workflow.subagents import research_tool
 from agent.workflow.tools import make_tools
 
-# Rounds of sub-agents for one question, and searches whose hits are graded after the tool loop of a small model.
+# Rounds of sub-agents for one question, and searches whose hits are graded by themselves before it is given up.
 MAX_HOPS: Final = 3
 MAX_BATCHES: Final = 3
+# Passages that a model named which come before all others: it may have named what a document told it to.
+_MOST_NAMED: Final = SEVERAL_PASSAGES // 2
 
 
 @within_time
@@ -84,7 +86,11 @@ async def assess(state: State, runtime: Context) -> Change:
     judge = _assessed if run.chat.traits.capable else _graded
     refused, missing = await judge(state, runtime)
     run.missing = tuple(missing)
-    further = run.queue.offer(missing) if run.chat.traits.capable and state["hops"] < MAX_HOPS and not run.limit else []
+    capable = run.chat.traits.capable
+    further = run.queue.offer(missing) if capable and state["hops"] < MAX_HOPS and not run.limit else []
+    if refused and capable and not further:
+        refused, missing = await _closer(state, runtime, missing)
+        run.missing = tuple(missing)
     run.trace.note(
         "sufficiency",
         verdict="cannot" if refused else "caveat" if missing else "answer",
@@ -100,8 +106,10 @@ async def _assessed(state: State, runtime: Context) -> tuple[bool, Sequence[str]
     run, question = runtime.context, state["standalone"]
     found = [finding for finding in run.findings if finding.handles]
     without = [finding.question for finding in run.findings if not finding.handles]
-    # What answers a sub-question first, then the best of every other search: none crowds another out.
-    best = merged([*(finding.handles for finding in found), *run.evidence.batches])[: max(SEVERAL_PASSAGES, len(found))]
+    # What the model named first, then what answers a sub-question and the best of every other search in turn: none
+    # crowds another out.
+    pool = merged([*(finding.handles for finding in found), *run.evidence.batches])
+    best = tuple(dict.fromkeys([*run.named[:_MOST_NAMED], *pool]))[: max(SEVERAL_PASSAGES, len(found))]
     run.tasks = [Task(question, best, run.answering)]
     if len(found) > SEVERAL_PASSAGES:
         # More than fit into one prompt: each part is answered from its own.
@@ -126,8 +134,31 @@ async def _graded(state: State, runtime: Context) -> tuple[bool, Sequence[str]]:
     ]
     if run.tasks:
         return False, [finding.question for finding in run.findings if not finding.handles]
-    for batch in [batch for batch in run.evidence.batches if batch][:MAX_BATCHES]:
+    refused = await _apart(run, runtime, question, run.evidence.batches)
+    return refused, () if refused else _lacking(run, question)
+
+
+async def _closer(state: State, runtime: Context, missing: Sequence[str]) -> tuple[bool, Sequence[str]]:
+    """Before a capable model gives up: the question itself in the document that its searches led to, and what single
+    searches found, each judged alone. What one holds may have been crowded out of the best of all."""
+    run, question = runtime.context, state["standalone"]
+    if len(run.searched) > 1:
+        await look_into(run, run.searched[-1], question)
+    *earlier, latest = run.evidence.batches
+    if await _apart(run, runtime, question, [latest, *earlier]):
+        return True, missing
+    return False, _lacking(run, question)
+
+
+async def _apart(run: Run, runtime: Context, question: str, batches: Sequence[tuple[str, ...]]) -> bool:
+    """Whether none of these searches found an answer, each graded by itself; the first that did is answered from."""
+    for batch in list(dict.fromkeys(filter(None, batches)))[:MAX_BATCHES]:
         if await passes(run, runtime, question, batch):
             run.tasks = [Task(question, batch, run.answering)]
-            return False, uncovered(question, [hit.text for hit in run.evidence.hits(batch)])
-    return True, ()
+            return False
+    return True
+
+
+def _lacking(run: Run, question: str) -> Sequence[str]:
+    """The parts of a question of which no passage that is answered from speaks."""
+    return uncovered(question, [hit.text for task in run.tasks for hit in run.evidence.hits(task.handles)])

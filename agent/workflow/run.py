@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 from uuid import UUID
 
@@ -58,9 +58,10 @@ class Retriever:
         """What makes vectors of queries and of what they are compared with."""
         return self._retrieval.embedder
 
-    async def find(self, query: str) -> list[Hit]:
-        """The best hits for a query, best first."""
-        return await self._retrieval.find(self._principal, query, filters=self._filters, limit=SEARCH_LIMIT)
+    async def find(self, query: str, document: UUID | None = None) -> list[Hit]:
+        """The best hits for a query, best first; `document`: of that one only."""
+        filters = self._filters if document is None else replace(self._filters, documents=(document,))
+        return await self._retrieval.find(self._principal, query, filters=filters, limit=SEARCH_LIMIT)
 
     async def around(self, hit: Hit) -> list[Hit]:
         """A hit, what comes after it and what comes before, rights checked anew. Raises NotFound."""
@@ -132,7 +133,8 @@ class Section:
 class Run:
     """The context that every node of the graph is given. `nested`: it is a part of another run.
 
-    `approvals`: collections that an answer may cite only once somebody approved it.
+    `approvals`: collections that an answer may cite only once somebody approved it. `named`: the handles of the
+    passages that a model with tools said in the end to answer.
     """
 
     question: str
@@ -158,6 +160,7 @@ class Run:
     approvals: frozenset[str] = frozenset()
     nested: bool = False
     searched: list[str] = field(default_factory=list)
+    named: tuple[str, ...] = ()
     queue: Queue = field(default_factory=Queue)
     findings: list[Finding] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from agent.grounding.citations import delimited
-from agent.grounding.passages import shown
+from agent.grounding.passages import shown_within
 from agent.language.text import overlap, passage_text, terms
 from agent.workflow.run import Run
 from core.records import Hit
@@ -21,6 +21,18 @@ async def look(run: Run, query: str) -> tuple[str, ...]:
     return taken(run, "search", hits, query=query)
 
 
+async def look_into(run: Run, query: str, question: str) -> tuple[str, ...]:
+    """Search in other words, and with the question itself in the document that these find first: they lead to a
+    document whose words the question does not have, and say less of the place in it. The handles of both in turn."""
+    hits = await run.retriever.find(query)
+    run.searched.append(query)
+    if not hits:
+        return taken(run, "search", (), query=query)
+    within = await run.retriever.find(question, hits[0].document_id)
+    both = merged([run.evidence.issue(within), run.evidence.issue(hits)])
+    return taken(run, "search", run.evidence.hits(both), query=query, closer=hits[0].path)
+
+
 def taken(run: Run, kind: str, hits: Sequence[Hit], **what: str) -> tuple[str, ...]:
     """Make hits the run's evidence and note the step that found them; their handles, in the same order."""
     handles = run.evidence.add(hits)
@@ -29,10 +41,8 @@ def taken(run: Run, kind: str, hits: Sequence[Hit], **what: str) -> tuple[str, .
 
 
 def passages_of(run: Run, handles: Sequence[str], question: str, budget: int) -> list[str]:
-    """Passages as a model is shown them: each between its marks, with an equal share of a budget of tokens."""
-    each = budget // max(len(handles), 1)
-    hits = run.evidence.hits(handles)
-    return [delimited(handle, shown(hit, question, each)) for handle, hit in zip(handles, hits, strict=True)]
+    """Passages as a model is shown them: each between its marks, within a budget of tokens together."""
+    return list(map(delimited, handles, shown_within(run.evidence.hits(handles), question, budget)))
 
 
 async def read_on(run: Run, handle: str) -> tuple[str, ...]:

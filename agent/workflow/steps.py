@@ -12,7 +12,7 @@ from agent.models import prompts
 from agent.questions import condensing, deciding
 from agent.questions.routing import Decision, by_code, clean_question, small_talk, unconcerned
 from agent.workflow.run import SHOWN_SOURCES, Run, Task
-from agent.workflow.searching import look
+from agent.workflow.searching import look, look_into
 from agent.workflow.state import Change, Context, State, emit, status, within_time
 from core.errors import InferenceError
 from core.records import Source, Token
@@ -73,7 +73,9 @@ async def search(state: State, runtime: Context) -> Change:
     else:
         status(runtime, "searching", "status_searching")
     with run.timed("search"):
-        handles = await look(run, state["query"])
+        # A small model reads few passages: for it the best that the other words find.
+        closer = state["rewrites"] and run.chat.traits.capable
+        handles = await (look_into(run, state["query"], state["standalone"]) if closer else look(run, state["query"]))
     if not run.shown:
         show(runtime, handles[:SHOWN_SOURCES])
     return {}

@@ -13,6 +13,7 @@ from typing import Final
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
+from agent.grounding.answering import SEVERAL_PASSAGES
 from agent.models.metered import OutOfTime, OutOfTokens
 from agent.questions.subquestions import MOST_QUESTIONS
 from agent.workflow.exploring import explore
@@ -26,8 +27,7 @@ logger = logging.getLogger(__name__)
 # What one sub-agent may take: the share of the time that the question has left, and calls of its tool loop.
 _SHARE: Final = 0.5
 LIMITS: Final = Limits(model_calls=3, tool_calls=4)
-# Passages that answer one sub-question, and those of it that a tool's result shows.
-_KEPT: Final = 5
+# Passages of one sub-question that a tool's result shows.
 _SHOWN: Final = 2
 
 
@@ -94,7 +94,7 @@ async def _found(run: Run) -> tuple[str, ...]:
         return ()
     if await explore(run, run.question, run.question, make_tools(run)):
         run.limit = "out_of_calls"
-    later = merged(run.evidence.batches[1:])[:_KEPT]
+    later = merged([run.named, *run.evidence.batches[1:]])[:SEVERAL_PASSAGES]
     return later if await run.answering.passes(run.question, later) else ()
 
 

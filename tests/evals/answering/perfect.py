@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import BaseModel
 
+from agent.grounding.verification import Judged
 from agent.language.text import sentences
 from agent.models import prompts
 from agent.models.prompting import Prompt
@@ -73,6 +74,8 @@ class Perfect(ScriptedChat):
     def _decided(self, form: str, asked: str) -> BaseModel:
         """What it decides: one fact is looked up quickly, no question is divided, what is not shown is missing."""
         question = self._question
+        if form == Judged.__name__:
+            return Judged(supported=self._supported(*asked.rsplit("\n\nSentence: ", 1)))
         if form == Routed.__name__:
             return Routed(route="agent" if len(question.facts) > 1 else "quick", reason=f"{len(question.facts)} facts")
         if form == Divided.__name__:
@@ -82,6 +85,12 @@ class Perfect(ScriptedChat):
         missing = [] if told and all(told) else [f"What do the documents {about} state?"]
         verdict: Literal["answer", "caveat", "cannot"] = "caveat" if any(told) else "cannot"
         return Assessed(missing=missing, verdict="answer" if told and all(told) else verdict)
+
+    def _supported(self, shown: str, sentence: str) -> bool:
+        """Whether passages of the documents that answer state every fact that a sentence states."""
+        pieces = [piece for _, piece in self._pieces(shown)]
+        stated = [ways for ways in self._question.facts if any(states(sentence, way) for way in ways)]
+        return bool(stated) and all(any(states(piece, way) for piece in pieces for way in ways) for ways in stated)
 
     def _reply(self, messages: Sequence[Message]) -> str:
         if isinstance(messages, Prompt) and messages.name in ("rewrite", "translate"):

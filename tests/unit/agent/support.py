@@ -63,10 +63,12 @@ class FakeRetriever:
         self.refusals = 0
         self.noting: Exception | None = None
 
-    async def find(self, query: str) -> list[Hit]:
+    async def find(self, query: str, document: UUID | None = None) -> list[Hit]:
         self.queries.append(query)
         if self.fault is not None and len(self.queries) > 1:
             raise self.fault
+        if document is not None:
+            return [one for one in self._all() if one.document_id == document]
         return list(self.hits.get(query, ()) if isinstance(self.hits, Mapping) else self.hits)
 
     async def around(self, hit: Hit) -> list[Hit]:

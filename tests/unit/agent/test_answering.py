@@ -161,6 +161,16 @@ def test_marks_after_the_full_stop_belong_to_the_sentence_before() -> None:
     ]
 
 
+async def test_a_mark_that_is_still_being_written_belongs_to_the_sentence_before() -> None:
+    evidence = Evidence()
+    named, other = evidence.add([hit("火车只订二等座。", chunk=1), hit("火车只订二等座，一等座须批准。", chunk=2)])
+    for written in (named, other):
+        chat = ScriptedChat([f"火车只订二等座。 [chunk:{written}] 未说明。"], traits=CAPABLE)
+        step = Answering(MeteredChat(chat, 60), evidence, "zh", 600)
+        told = [sentence async for sentence in step.answer("火车订什么座？", (named, other))]
+        assert [sentence.handles for sentence in told] == [(written,)]
+
+
 def test_probability_is_summed_over_the_tokens_that_begin_so() -> None:
     assert starting_with({" NOT": 0.5, "Not": 0.25, "The": 0.2}, ("NOT", "Not")) == 0.75
 

@@ -70,6 +70,28 @@ def test_a_rule_about_one_thing_does_not_answer_for_another() -> None:
     assert on_the_subject("The main carer gets 6 weeks after an adoption.", "收养假 6 周", question)
 
 
+def test_even_a_certain_model_takes_one_thing_for_another() -> None:
+    passage = "Grants 2026\nGrant: Boat fee | Unit: per trip from the pier | Oslo: EUR 5 | Lima: EUR 4"
+    question = "How much does the ferry in Oslo charge for a boat?"
+    taken = "The ferry in Oslo charges EUR 5 per trip from the pier."
+    assert not on_the_subject(taken, passage, question, certain=True)
+    said = "A boat in Oslo is charged EUR 5 per trip."
+    assert on_the_subject(said, passage, question, certain=True)
+    assert on_the_subject("The charge is EUR 5.", passage, question, certain=True)
+    everyday = "P2 职级去奥斯陆出差，酒店每晚最多能报 90 元。"
+    assert on_the_subject(
+        everyday, "城市: 奥斯陆\n每晚不超过 90 元", "P2 职级去奥斯陆出差，酒店每晚最多能报多少？", certain=True
+    )
+
+
+@pytest.mark.parametrize("ordinal", ["1.", "(1)", "1)", "1、"])
+def test_the_number_of_a_list_item_is_no_amount(ordinal: str) -> None:
+    passage = f"Design\n{ordinal} Share your work early and often\nA new designer gets 2 lamps."
+    assert check("A new designer receives 1 share.", passage, "How many shares does a new designer receive?").fault
+    assert check("A new designer gets 2 lamps.", passage, "How many lamps?").ok
+    assert check("It lasts 1.5 hours.", "1.5 hours is how long it lasts.", "?").ok
+
+
 def test_a_bare_number_takes_its_unit_from_the_header() -> None:
     assert check("The cap in Berlin is 140 euros.", "Hotel caps in EUR\nCity: Berlin\nCap: 140", "?").ok
     assert check("The cap in Berlin is 140 days.", "Hotel caps in EUR\nCity: Berlin\nCap: 140", "?").fault == "unit"

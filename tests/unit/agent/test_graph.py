@@ -98,7 +98,7 @@ async def test_rewriting_ends(kind: str, traits: Traits) -> None:
     chat = ScriptedChat(lambda _: f"words {len(chat.calls)}", first_tokens=lambda _: REFUSES, traits=traits)
     found = iter(range(100))
     run = make_run(chat, [], mode="quick")
-    run.retriever.find = lambda _: _one(next(found))  # type: ignore[method-assign,assignment] # a fake
+    run.retriever.find = lambda *_: _one(next(found))  # type: ignore[method-assign] # a fake
     await events_of(run)
     assert sum(call.kind == "complete" for call in chat.calls) == MAX_REWRITES[kind]
     assert answered(run).outcome is Outcome.REFUSED

@@ -1,6 +1,6 @@
 from agent.grounding.citations import marks
-from agent.grounding.passages import cells, rows, shown
-from agent.language.text import estimate_tokens, terms
+from agent.grounding.passages import cells, rows, shown, shown_within
+from agent.language.text import estimate_tokens
 from tests.unit.agent.support import hit
 
 ALLOWANCES = hit(
@@ -34,9 +34,47 @@ def test_where_no_column_is_named_all_are_shown() -> None:
 
 def test_the_first_cell_says_what_the_row_is_about_and_stays() -> None:
     row = "Years of service: 5 to 9 years | Annual leave: 25 days | Sick leave: 42 days"
-    assert (
-        cells(row, terms("How much annual leave do I have?")) == "Years of service: 5 to 9 years\nAnnual leave: 25 days"
-    )
+    assert cells(row, "How much annual leave do I have?") == "Years of service: 5 to 9 years\nAnnual leave: 25 days"
+
+
+def test_each_part_of_a_question_names_its_column() -> None:
+    row = "Post: Captain | Watch: 4 hours | Rest after it: 8 hours | Longest tour of duty: 30 days"
+    asked = "How long is the watch of a captain, and how many days is the longest tour of duty?"
+    assert cells(row, asked) == "Post: Captain\nWatch: 4 hours\nLongest tour of duty: 30 days"
+    # A part that names no column is asked of the same.
+    assert cells(row, "How long is the watch of a captain, and who relieves the captain?").count("\n") == 1
+
+
+FUNDS = hit(
+    "每位船员每年的置装费按岗位确定，当年有效。\n"
+    "岗位: 水手 | 奥斯陆: 每年 800 元 | 利马: 每年 90 欧元\n"
+    "岗位: 大副和船长 | 奥斯陆: 每年 1,200 元 | 利马: 每年 130 欧元",
+    title="置装费办法",
+    kind="table",
+)
+
+
+def test_the_prose_of_a_table_is_no_row_of_it() -> None:
+    assert shown(FUNDS, "船长在奥斯陆每年有多少置装费？", 300).splitlines() == [
+        "置装费办法",
+        "每位船员每年的置装费按岗位确定，当年有效。",
+        "岗位: 大副和船长",
+        "奥斯陆: 每年 1,200 元",
+    ]
+
+
+def test_what_short_passages_leave_goes_to_the_long_ones() -> None:
+    short, long = hit("The quay closes at noon."), hit("A rule about the quay. " * 40)
+    told = shown_within([short, long, short], "quay?", 400)
+    assert told[0] == told[2] == shown(short, "quay?", 400)
+    assert told[1] == shown(long, "quay?", 400)
+    tight = shown_within([long, short, long], "quay?", 200)
+    assert sum(map(estimate_tokens, tight)) <= 215
+    assert tight[0] == tight[2] != shown(long, "quay?", 200)
+
+
+def test_nothing_is_shown_of_nothing() -> None:
+    assert shown_within([], "quay?", 100) == []
 
 
 def test_prose_is_left_as_it_is_but_for_marks() -> None:

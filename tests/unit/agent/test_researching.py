@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -261,7 +262,7 @@ async def test_findings_keep_the_order_asked_and_four_run_at_a_time() -> None:
     ended[8].set()
 
     class Slow(FakeRetriever):
-        async def find(self, query: str) -> list[Hit]:
+        async def find(self, query: str, document: UUID | None = None) -> list[Hit]:
             nonlocal running, most
             number = int(query.split()[3])
             running, most = running + 1, max(most, running + 1)

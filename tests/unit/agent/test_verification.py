@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agent.grounding.citations import Evidence, mark
-from agent.grounding.verification import MEANING, Verified, Verifier
+from agent.grounding.verification import MEANING, MOST_JUDGED, Verified, Verifier
 from agent.models.metered import MeteredChat
 from agent.models.trace import Trace
 from core.errors import ModelUnavailable
@@ -132,6 +132,38 @@ async def test_what_is_in_doubt_the_judging_model_decides(reply: str, cited: boo
     found, _, _ = await verified("Second class is booked for trains.", embedder=Measured(LEAST), judge=judge)
     assert bool(found.handles) is cited
     assert judge.calls[0].options["schema"] is not None
+
+
+LEAST_ACROSS, SURE_ACROSS = MEANING["embedded:multilingual-e5-small:1", "zh", "en"]
+
+
+@pytest.mark.parametrize(
+    ("near", "reply", "cited"),
+    [
+        (LEAST_ACROSS, '{"supported": true}', True),
+        (LEAST_ACROSS, '{"supported": false}', False),
+        (LEAST_ACROSS, "I cannot say.", False),
+        (LEAST_ACROSS, None, False),
+        (LEAST_ACROSS - 0.01, '{"supported": true}', False),
+        (SURE_ACROSS, None, True),
+    ],
+)
+async def test_across_languages_a_middling_meaning_is_for_the_judging_model(
+    near: float, reply: str | None, cited: bool
+) -> None:
+    judge = None if reply is None else ScriptedChat(lambda _: reply, traits=CAPABLE)
+    found, _, _ = await verified("火车只订二等座。", (TRAIN,), embedder=Measured(near), judge=judge)
+    assert bool(found.handles) is cited
+    assert (found.fault is None) is cited
+
+
+async def test_only_so_many_sentences_are_judged() -> None:
+    judge = ScriptedChat(['{"supported": true}'] * MOST_JUDGED, traits=CAPABLE)
+    evidence = Evidence()
+    handles = evidence.add([TRAIN])
+    verifier = Verifier(evidence, Measured(LEAST_ACROSS), MeteredChat(judge, 60))
+    told = [await verifier.verify("火车只订二等座。", "?", handles) for _ in range(MOST_JUDGED + 1)]
+    assert [bool(one.handles) for one in told] == [True] * MOST_JUDGED + [False]
 
 
 async def test_a_small_model_judges_nothing_and_a_sure_sentence_needs_no_judge() -> None:
