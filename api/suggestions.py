@@ -7,13 +7,14 @@ from itertools import chain, islice, zip_longest
 from typing import Final
 from uuid import UUID
 
-from core.records import Chunk, Document, Language, Principal
+from core.records import Chunk, Language, Principal
 from core.text import fold, language_of
-from storage import documents
+from storage import documents, listing
 from storage.database import Database
 
 WANTED: Final = 3
-# Documents looked into, and the longest that is worth reading for it.
+# Documents whose titles are looked at, those looked into, and the longest that is worth reading for it.
+MOST_TITLES: Final = 100
 LOOKED_INTO: Final = 8
 MOST_CHUNKS: Final = 400
 # Below this a section says too little to answer a question, in characters.
@@ -39,15 +40,12 @@ _GENERAL: Final = re.compile(
 )
 
 
-async def suggest(
-    db: Database, principal: Principal, ready: Sequence[Document], language: Language, today: date | None = None
-) -> tuple[str, ...]:
-    """At most three questions in `language`, from as many different documents as there are. `ready`: see listing."""
+async def suggest(db: Database, principal: Principal, language: Language, today: date | None = None) -> tuple[str, ...]:
+    """At most three questions in `language`, from as many different documents as there are."""
     on = today or datetime.now(UTC).date()
-    fit = [document for document in ready if _fits(document, language, on)]
-    latest = sorted(fit, key=lambda document: (document.updated_at, document.path), reverse=True)[:LOOKED_INTO]
+    latest = await listing.latest(db, principal, language, on, chunks=MOST_CHUNKS, limit=MOST_TITLES)
     asked = []
-    for document in latest:
+    for document in [document for document in latest if _reads_well(document.title, language)][:LOOKED_INTO]:
         headings = topics(await _chunks(db, principal, document.id), document.title, language)
         asked.append([question(document.title, heading, language) for heading in headings])
     # The best of each document first, then the second best of each.
@@ -61,17 +59,9 @@ async def _chunks(db: Database, principal: Principal, document_id: UUID) -> list
     return [stored.chunk for stored in found if not stored.quarantined]
 
 
-def _fits(document: Document, language: Language, on: date) -> bool:
-    return (
-        document.language == language
-        and language_of(document.title) == language
-        and len(document.title) <= TITLE_LENGTH[language]
-        and not document.title.isupper()  # a letterhead, not a title
-        and 0 < document.chunks <= MOST_CHUNKS
-        and (document.effective_from is None or document.effective_from <= on)
-        and (document.effective_to is None or on <= document.effective_to)
-        and (document.newer is None or document.newer.day is None or on < document.newer.day)
-    )
+def _reads_well(title: str, language: Language) -> bool:
+    # In capitals it is a letterhead.
+    return language_of(title) == language and len(title) <= TITLE_LENGTH[language] and not title.isupper()
 
 
 def question(title: str, heading: str, language: Language) -> str:

@@ -80,36 +80,38 @@ async def register(
     who sent it; None: the program found it.
     """
     found = {"path": path, "sha256": sha256, "media_type": media_type, "size": size, "title": title}
-    owner = {"source": source, "parent": parent_id}
-    acts: list[tuple[str, UUID]] = []
     async with db.transaction(tenant_id) as tx:
         # Two processes that register the same bytes or path wait for each other here.
         tx.later("session.ingest_lock", key=key_of(tenant_id, "register", collection_id))
-        same_path = await tx.row("documents.by_path", collection=collection_id, path=path)
-        same_bytes = None
-        if parent_id is None:
-            same_bytes = await tx.row("documents.by_bytes", collection=collection_id, sha256=sha256)
-        if same_bytes is not None and (same_path is None or same_path["id"] != same_bytes["id"]):
-            document_id = same_bytes["id"]
-            await tx.run("documents.requeue", id=document_id)
-            if same_path is not None:
-                # The path now holds a copy of another document: what it held before is nowhere any more.
-                await shelf.remove(tx, await shelf.family(tx, same_path["id"]))
-                acts.append(("document.deleted", same_path["id"]))
-        elif same_path is not None:
-            document_id = same_path["id"]
-            if await _come_back(tx, document_id, found, owner):
-                acts.append(("document.changed", document_id))
-        else:
-            row = await tx.row("documents.insert", collection=collection_id, **found, **owner)
-            document_id = typed_row(row)["id"]
-            acts.append(("document.added", document_id))
+        document_id, acts = await _shelve(tx, collection_id, found, {"source": source, "parent": parent_id})
         document = await shelf.one(tx, document_id)
         for act, subject in acts:
             await audit.note(tx, by, act, subject)
     if document.state is DocumentState.READY:
         return document, "unchanged"
     return document, "changed" if document.revision else "new"
+
+
+async def _shelve(
+    tx: Transaction, collection_id: UUID, found: Mapping[str, object], owner: Mapping[str, object]
+) -> tuple[UUID, list[tuple[str, UUID]]]:
+    """The document that a file found is, and what was done to which documents, as the audit log calls it."""
+    same_path = await tx.row("documents.by_path", collection=collection_id, path=found["path"])
+    same_bytes = None
+    if owner["parent"] is None:
+        same_bytes = await tx.row("documents.by_bytes", collection=collection_id, sha256=found["sha256"])
+    if same_bytes is not None and (same_path is None or same_path["id"] != same_bytes["id"]):
+        await tx.run("documents.requeue", id=same_bytes["id"])
+        if same_path is None:
+            return same_bytes["id"], []
+        # The path now holds a copy of another document: what it held before is nowhere any more.
+        await shelf.remove(tx, await shelf.family(tx, same_path["id"]))
+        return same_bytes["id"], [("document.deleted", same_path["id"])]
+    if same_path is not None:
+        changed = await _come_back(tx, same_path["id"], found, owner)
+        return same_path["id"], [("document.changed", same_path["id"])] if changed else []
+    made = typed_row(await tx.row("documents.insert", collection=collection_id, **found, **owner))
+    return made["id"], [("document.added", made["id"])]
 
 
 async def _come_back(

@@ -1,14 +1,15 @@
-"""Documents a page at a time, by collection and path, narrowed by what one looks for; and how many there are."""
+"""Documents as one looks for them: a page at a time, how many there are, by what they are called, the latest."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from psycopg import sql
 
-from core.records import Document, Principal
+from core.records import Document, Language, Principal
 from storage import queries, shelf
 from storage.collections import grantees
 from storage.database import Database, Transaction
@@ -100,10 +101,46 @@ async def tally(db: Database, principal: Principal, wanted: Wanted = Wanted()) -
     )
 
 
+async def latest(
+    db: Database, principal: Principal, language: Language, day: date, *, chunks: int, limit: int
+) -> list[Document]:
+    """Of the documents that the principal may see, up to `limit` that changed last: ready, in force on that day, in
+    this language, and of at most so many chunks.
+    """
+    async with db.transaction(principal.tenant_id) as tx:
+        rows = await tx.rows(
+            "documents.latest",
+            collections=await _visible(tx, principal),
+            language=language,
+            day=day,
+            chunks=chunks,
+            limit=limit,
+        )
+        return await shelf.shown(tx, rows)
+
+
+async def called(db: Database, principal: Principal, path: str) -> list[Document]:
+    """The documents at this path, or else those whose path ends so, of those that the principal may see."""
+    async with db.transaction(principal.tenant_id) as tx:
+        found = await shelf.readable(tx, principal, called=path)
+    return [document for document in found if document.path == path] or found
+
+
+async def paths(db: Database, principal: Principal, collection: str | None = None) -> list[str]:
+    """The paths of all documents that the principal may see, by collection."""
+    async with db.transaction(principal.tenant_id) as tx:
+        visible = await _visible(tx, principal)
+        return [row["path"] for row in await tx.rows("documents.paths", collections=visible, collection=collection)]
+
+
+async def _visible(tx: Transaction, principal: Principal) -> list[UUID]:
+    rows = await tx.rows("collections.readable", admin=principal.is_admin, grantees=grantees(principal))
+    return [row["id"] for row in rows]
+
+
 async def _narrowed(tx: Transaction, principal: Principal, wanted: Wanted) -> dict[str, Any]:
-    visible = await tx.rows("collections.visible", admin=principal.is_admin, grantees=grantees(principal))
     return {
-        "collections": [row["id"] for row in visible],
+        "collections": await _visible(tx, principal),
         "collection": wanted.collection,
         "parent": wanted.parent_id,
         "terms": wanted.text.split(),

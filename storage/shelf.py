@@ -55,14 +55,17 @@ async def readable(
     *,
     document_ids: Collection[UUID] | None = None,
     collection: str | None = None,
+    called: str | None = None,
 ) -> list[Document]:
-    """What the principal may read of these documents (None: all) and this collection, by collection and path."""
+    """What the principal may read of these documents (None: all), of this collection, of those whose path is or ends
+    with `called`, in whole components; by collection and path."""
     rows = await tx.rows(
         "documents.readable",
         admin=principal.is_admin,
         grantees=grantees(principal),
         ids=None if document_ids is None else list(document_ids),
         collection=collection,
+        called=called,
     )
     return await shown(tx, rows)
 

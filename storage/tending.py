@@ -50,10 +50,8 @@ async def quarantined(
     """Chunks of newest revisions that wait for an admin, by document in reading order. Raises Forbidden."""
     shelf.must_be_admin(principal)
     async with db.transaction(principal.tenant_id) as tx:
-        found = [
-            document for document in await shelf.readable(tx, principal, collection=collection) if document.quarantined
-        ]
-        rows = await tx.rows("documents.quarantined", ids=[document.id for document in found])
+        rows = await tx.rows("documents.quarantined", collection=collection)
+        found = await shelf.readable(tx, principal, document_ids={row["document_id"] for row in rows})
     return [(document, stored_chunk_of(row)) for document in found for row in rows if row["document_id"] == document.id]
 
 

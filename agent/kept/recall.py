@@ -20,28 +20,28 @@ from storage.database import Database
 @dataclass(slots=True)
 class Recall:
     """The kept answers that one principal may be given in one run; `fixed` is what all of its questions have in common.
-    `made_by` and `key` are of what was asked, None before."""
+    `made_by` and `begun` are of what was asked, None before."""
 
     db: Database
     principal: Principal
     filters: Filters
     fixed: tuple[str, ...]
     made_by: tuple[Any, ...] = ()
-    key: bytes | None = None
+    begun: kept.Moment | None = None
     found: bool = field(default=False, init=False)
 
     async def find(self, *asked: str) -> Answer | None:
         """The answer that was kept to what is asked."""
         self.made_by = (*self.fixed, *asked)
-        self.key, answer = await kept.find(self.db, self.principal, self.filters, self.made_by)
+        self.begun, answer = await kept.find(self.db, self.principal, self.filters, self.made_by)
         self.found = answer is not None
         return answer
 
     async def keep(self, answer: Answer) -> bool:
         """Keep the answer to what was asked; not where anything changed meanwhile, or nothing was asked."""
-        if self.key is None:
+        if self.begun is None:
             return False
-        return await kept.keep(self.db, self.principal, self.filters, self.made_by, self.key, answer)
+        return await kept.keep(self.db, self.principal, self.filters, self.made_by, self.begun, answer)
 
 
 def open_recall(

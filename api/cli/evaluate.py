@@ -13,7 +13,10 @@ from api.cli.search import Collections
 from core.errors import NotFound
 from core.records import Filters
 from core.settings import Settings
-from storage import documents
+from storage import listing
+
+# Questions that are named whose document was missed; --json has them all.
+NAMED = 10
 
 NAMES = {"vector": "vectors alone", "bm25": "BM25 alone", "hybrid": "both, fused", "reranked": "fused, then reranked"}
 
@@ -41,7 +44,7 @@ async def evaluate(
     """
     asked = evaluation.load(questions)
     async with opened(settings) as at:
-        found = await documents.listing(at.runtime.db, at.principal)
+        found = await listing.paths(at.runtime.db, at.principal)
         if not found:
             raise NotFound("There are no documents to search. `intramuros ingest PATH` reads a file or a folder")
         wanted = await chosen_collections(at, collection)
@@ -49,7 +52,7 @@ async def evaluate(
         filters = Filters(None if wanted is None else tuple(wanted))
         with console.progress("Asking") as advance:
             report = await evaluation.evaluate(retrieval, at.principal, asked, filters=filters, advance=advance)
-    unknown = evaluation.unknown([document.path for document in found], asked)
+    unknown = evaluation.unknown(found, asked)
     for question in unknown:
         console.note(f"no document ends with {' or '.join(question.documents)} ({question.question})")
     if as_json:
@@ -59,11 +62,21 @@ async def evaluate(
 
 
 def show(report: evaluation.Report) -> None:
-    """A table of the scores, and how fast they were found."""
+    """A table of the scores, how fast they were found, and the questions whose document is not among the first ten."""
+    by_language = report.by_language
     rows = [
-        (NAMES[mode], *(f"{value:.3f}" for value in score.as_json().values())) for mode, score in report.scores.items()
+        (
+            NAMES[mode],
+            *(f"{value:.3f}" for value in score.as_json().values()),
+            *(f"{scores[mode].mrr:.3f}" for scores in by_language.values()),
+        )
+        for mode, score in report.scores.items()
     ]
-    columns = ("", "hit@1", "hit@5", "hit@10", "MRR")
+    columns = ("", "hit@1", "hit@5", "hit@10", "MRR", *(f"MRR {language}" for language in by_language))
     console.table(columns, rows, right=columns[1:])
     speed = len(report.questions) / report.seconds
-    console.say(f"{len(report.questions)} questions, {speed:.0f} a second, embedder {report.embedder}")
+    console.say(f"{len(report.questions)} questions, {speed:.1f} a second, embedder {report.embedder}")
+    for asked in report.missed[:NAMED]:
+        console.say(f"not among the first 10: {' or '.join(asked.documents)} ({asked.question})")
+    if len(report.missed) > NAMED:
+        console.say(f"and {len(report.missed) - NAMED} more, which --json names")

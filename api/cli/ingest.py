@@ -15,9 +15,9 @@ from api.cli.commands import command
 from api.cli.opened import owner
 from api.runtime import Runtime
 from core.errors import IngestError, NotFound
-from core.records import Document, Tenant
+from core.records import Tenant
 from core.settings import Settings
-from storage import documents, tenants, users
+from storage import listing, tenants, users
 
 if TYPE_CHECKING:
     from ingest.pipeline import Progress
@@ -102,13 +102,13 @@ async def steps(runtime: Runtime, tenant_id: UUID, collection: str, path: Path) 
     """What becomes of a file, or of all below a folder, as it happens."""
     if await asyncio.to_thread(path.is_dir):
         return runtime.ingestor.ingest_folder(tenant_id, collection, path, path.parent)
-    known = await documents.listing(runtime.db, users.operator(tenant_id), collection)
+    known = await listing.paths(runtime.db, users.operator(tenant_id), collection)
     return runtime.ingestor.ingest_files(tenant_id, collection, [path], root_of(path, known))
 
 
-def root_of(path: Path, known: Sequence[Document]) -> Path:
-    """The folder that a single file is known below: that of the document which stands for this path already."""
-    ends = [document.path for document in known if path.as_posix().endswith("/" + document.path)]
+def root_of(path: Path, known: Sequence[str]) -> Path:
+    """The folder that a single file is known below: that of the document's path which this path ends with already."""
+    ends = [each for each in known if path.as_posix().endswith("/" + each)]
     deepest = max(ends, key=len, default=path.name)
     return path.parents[deepest.count("/")]
 

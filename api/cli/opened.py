@@ -9,7 +9,7 @@ from api.runtime import Runtime
 from core.errors import InvalidRequest, NotFound, SettingsError
 from core.records import Document, Principal, Tenant
 from core.settings import Settings, variable
-from storage import collections, documents, tenants, users
+from storage import collections, documents, listing, tenants, users
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,10 @@ async def chosen_collections(at: Opened, names: Sequence[str] | None) -> list[st
 
 async def chosen_document(at: Opened, wanted: str) -> Document:
     """The one document of that id or path. Errors: NotFound, InvalidRequest where several end so."""
-    found = await documents.listing(at.runtime.db, at.principal)
     try:
-        matches = [document for document in found if document.id == UUID(wanted)]
+        matches = await documents.several(at.runtime.db, at.principal, [UUID(wanted)])
     except ValueError:
-        tail = wanted.strip("/")
-        matches = [document for document in found if document.path == tail] or [
-            document for document in found if document.path.endswith("/" + tail)
-        ]
+        matches = await listing.called(at.runtime.db, at.principal, wanted.strip("/"))
     if not matches:
         raise NotFound(f"There is no document '{wanted}'. `intramuros documents` lists them with their ids")
     if len(matches) > 1:

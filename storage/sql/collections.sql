@@ -19,6 +19,13 @@ WHERE c.tenant_id = %(tenant)s AND (%(admin)s OR EXISTS (
     WHERE g.tenant_id = c.tenant_id AND g.collection_id = c.id AND g.grantee = ANY(%(grantees)s)))
 GROUP BY c.tenant_id, c.id ORDER BY c.name
 
+-- name: readable
+-- As `visible`, without a look at the documents.
+SELECT c.id FROM collections c
+WHERE c.tenant_id = %(tenant)s AND (%(admin)s OR EXISTS (
+    SELECT 1 FROM grants g
+    WHERE g.tenant_id = c.tenant_id AND g.collection_id = c.id AND g.grantee = ANY(%(grantees)s)))
+
 -- name: set_owner
 UPDATE collections SET owner_contact = %(contact)s WHERE tenant_id = %(tenant)s AND id = %(collection)s
 RETURNING id, name, owner_contact, approvers

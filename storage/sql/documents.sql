@@ -112,6 +112,7 @@ WHERE d.tenant_id = %(tenant)s AND (%(admin)s OR EXISTS (
     SELECT 1 FROM grants g
     WHERE g.tenant_id = %(tenant)s AND g.collection_id = d.collection_id AND g.grantee = ANY(%(grantees)s)))
   AND (%(ids)s::uuid[] IS NULL OR d.id = ANY(%(ids)s)) AND (%(collection)s::text IS NULL OR d.collection = %(collection)s)
+  AND (%(called)s::text IS NULL OR d.path = %(called)s OR right(d.path, length(%(called)s) + 1) = '/' || %(called)s)
 ORDER BY d.collection, d.path
 
 -- name: wanted
@@ -145,6 +146,23 @@ ORDER BY k.collection, k.path
 SELECT s.standing, count(*) AS documents, sum(w.quarantined)::integer AS passages
 FROM ({wanted}) w CROSS JOIN LATERAL unnest(w.standings || 'all'::text) AS s (standing) GROUP BY s.standing
 
+-- name: latest
+SELECT s.* FROM (
+    SELECT d.id, d.updated_at, d.path FROM documents d
+    WHERE d.tenant_id = %(tenant)s AND d.collection_id = ANY(%(collections)s::uuid[]) AND d.state = 'ready'
+      AND d.language = %(language)s AND d.chunks BETWEEN 1 AND %(chunks)s
+      AND coalesce(d.effective_from <= %(day)s, true) AND coalesce(d.effective_to >= %(day)s, true)
+      AND coalesce(d.superseded_from > %(day)s, true)
+    ORDER BY d.updated_at DESC, d.path DESC LIMIT %(limit)s) k
+JOIN shelf s ON s.tenant_id = %(tenant)s AND s.id = k.id
+ORDER BY k.updated_at DESC, k.path DESC
+
+-- name: paths
+SELECT d.path FROM documents d JOIN collections c ON c.tenant_id = %(tenant)s AND c.id = d.collection_id
+WHERE d.tenant_id = %(tenant)s AND (%(collection)s::text IS NULL OR c.name = %(collection)s)
+  AND d.collection_id = ANY(%(collections)s::uuid[])
+ORDER BY c.name, d.path
+
 -- name: embedded
 SELECT e.document_id, count(*) AS embedded FROM embeddings e
 JOIN embedding_sets s ON s.tenant_id = %(tenant)s AND s.embedder_id = e.embedder_id AND s.active
@@ -176,9 +194,10 @@ ORDER BY p.ordinal
 SELECT p.document_id, p.chunk_id, p.ordinal, c.text, c.heading_path, p.section, p.start_at, p.end_at, c.kind, p.page,
        p.boxes, c.suspicion, c.released
 FROM documents d
+JOIN collections o ON o.tenant_id = %(tenant)s AND o.id = d.collection_id
 JOIN placements p ON p.tenant_id = %(tenant)s AND p.document_id = d.id AND p.revision = d.revision
 JOIN chunks c ON c.tenant_id = %(tenant)s AND c.chunk_id = p.chunk_id AND c.quarantined
-WHERE d.tenant_id = %(tenant)s AND d.quarantined > 0 AND d.id = ANY(%(ids)s)
+WHERE d.tenant_id = %(tenant)s AND d.quarantined > 0 AND (%(collection)s::text IS NULL OR o.name = %(collection)s)
 ORDER BY p.document_id, p.ordinal
 
 -- name: release

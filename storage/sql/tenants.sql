@@ -55,6 +55,8 @@ WITH terms AS (
     DELETE FROM checkpoints.checkpoints WHERE split_part(thread_id, ':', 1) = %(tenant)s::text
 ), jobs AS (
     DELETE FROM procrastinate.procrastinate_jobs WHERE queue_name = %(tenant)s::text
+), stamps AS (
+    DELETE FROM stamps WHERE tenant_id = %(tenant)s
 ), entries AS (
     DELETE FROM audit WHERE tenant_id = %(tenant)s
 ), heads AS (
