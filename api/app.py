@@ -30,6 +30,7 @@ from api.routes import (
     sessions,
     synonyms,
     traces,
+    vectors,
 )
 from api.runtime import Runtime
 from api.security import BodyGuard, Edge
@@ -60,6 +61,7 @@ ROUTERS: Final = tuple(
         sessions,
         synonyms,
         traces,
+        vectors,
     )
 )
 

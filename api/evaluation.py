@@ -12,7 +12,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from core.errors import InvalidRequest
-from core.records import Filters, Hit, Principal
+from core.records import Filters, Hit, Language, Principal
+from core.text import language_of
 
 if TYPE_CHECKING:
     # Its import brings LangChain along, which takes a second that no other command needs to wait for.
@@ -73,6 +74,20 @@ class Report:
         return {mode: Score.of(ranks) for mode, ranks in self.ranks.items()}
 
     @property
+    def by_language(self) -> dict[Language, dict[Mode, Score]]:
+        """The same for the questions of each language, empty where all are of one."""
+        languages = [language_of(asked.question) for asked in self.questions]
+        if len(set(languages)) < 2:
+            return {}
+        return {
+            language: {
+                mode: Score.of([rank for rank, of in zip(ranks, languages, strict=True) if of == language])
+                for mode, ranks in self.ranks.items()
+            }
+            for language in sorted(set(languages))
+        }
+
+    @property
     def missed(self) -> list[Question]:
         """Questions whose document the whole search does not show among the first ten."""
         ranks = self.ranks.get("reranked") or self.ranks["hybrid"]
@@ -84,7 +99,8 @@ class Report:
             "questions": len(self.questions),
             "embedder": self.embedder,
             "questions_per_second": round(len(self.questions) / self.seconds, 1) if self.seconds else None,
-            "modes": {mode: _rounded(score.as_json()) for mode, score in self.scores.items()},
+            "modes": _as_json(self.scores),
+            "by_language": {language: _as_json(scores) for language, scores in self.by_language.items()},
             "missed": [asdict(question) for question in self.missed],
         }
 
@@ -166,8 +182,8 @@ def _text(value: Any, key: str, where: str) -> str:
     return value
 
 
-def _rounded(values: Mapping[str, float]) -> dict[str, float]:
-    return {key: round(value, 4) for key, value in values.items()}
+def _as_json(scores: Mapping[Mode, Score]) -> dict[str, dict[str, float]]:
+    return {mode: {key: round(value, 4) for key, value in score.as_json().items()} for mode, score in scores.items()}
 
 
 def unknown(paths: Sequence[str], questions: Sequence[Question]) -> list[Question]:

@@ -1,11 +1,12 @@
 """How an explained search, and the words that mean the same, leave the program."""
 
 from collections.abc import Collection
+from datetime import UTC, date, datetime
 from typing import Self
 from uuid import UUID
 
 from api.views import HitView, View
-from core.records import Explanation, Hit, Listed, Synonym
+from core.records import Explanation, Filters, Hit, Language, Listed, Synonym
 from storage import lexical
 
 
@@ -74,6 +75,26 @@ class ExplainedHitView(View):
     by_words: float
 
 
+class FiltersView(View):
+    """What a search was narrowed to beside rights, null: not narrowed; `as_of` is the day whose revisions counted."""
+
+    collections: tuple[str, ...] | None
+    documents: tuple[UUID, ...] | None
+    languages: tuple[Language, ...] | None
+    media_types: tuple[str, ...] | None
+    as_of: date
+
+    @classmethod
+    def of(cls, filters: Filters) -> Self:
+        return cls(
+            collections=filters.collections,
+            documents=filters.documents,
+            languages=filters.languages,
+            media_types=filters.media_types,
+            as_of=filters.as_of or datetime.now(UTC).date(),
+        )
+
+
 class ExplanationView(View):
     """Why a search found what it found.
 
@@ -82,6 +103,7 @@ class ExplanationView(View):
     """
 
     query: str
+    filters: FiltersView
     synonyms: dict[str, tuple[str, ...]]
     terms: tuple[TermView, ...]
     documents: int
@@ -93,11 +115,12 @@ class ExplanationView(View):
     hits: tuple[ExplainedHitView, ...]
 
     @classmethod
-    def of(cls, query: str, found: Explanation) -> Self:
+    def of(cls, query: str, filters: Filters, found: Explanation) -> Self:
         names = frozenset(term.text for term in found.terms)
         nearest, words = ({one.chunk_id: one.rank for one in lists} for lists in (found.nearest, found.lexical))
         return cls(
             query=query,
+            filters=FiltersView.of(filters),
             synonyms=dict(found.synonyms),
             terms=_terms(query, found),
             documents=found.documents,

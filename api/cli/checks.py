@@ -8,7 +8,7 @@ State = Literal["ok", "warn", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding; `remedy` is what to do where it is not ok."""
+    """One finding; `remedy` is what to do where it is not ok, or what can be done."""
 
     name: str
     state: State

@@ -6,7 +6,6 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
@@ -15,16 +14,16 @@ import typer
 from rich.text import Text
 
 from api import runtime
-from api.cli import console, walls
+from api.cli import console, reembed, walls
 from api.cli.checks import Check
 from api.cli.commands import Json, command
 from core.errors import IntramurosError, NotFound, SchemaOutdated
-from core.records import DocumentState
+from core.records import Tenant
 from core.settings import Settings, variable
 from ingest import programs
 from ingest.jail import Jail
 from policy.egress import Policy
-from storage import documents, migrations, tenants, users
+from storage import embedding_sets, listing, migrations, tenants, users
 from storage.database import Database
 
 MARKS: Final = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("fail", "bold red")}
@@ -172,7 +171,7 @@ async def _database(settings: Settings, policy: Policy) -> list[Check]:
                 await db.ping()
                 where = f"embedded PostgreSQL in {settings.home}" if addresses.embedded else "PostgreSQL answers"
                 found = [Check(name, "ok", where), await _schema(db, embedded=addresses.embedded)]
-                return [*found, await _documents(db, settings.tenant)] if found[-1].state == "ok" else found
+                return [*found, *await _contents(db, settings.tenant)] if found[-1].state == "ok" else found
             finally:
                 await db.close()
     except IntramurosError as error:
@@ -191,19 +190,35 @@ async def _schema(db: Database, *, embedded: bool) -> Check:
     return Check("schema", "ok", f"at version {len(migrations.known())}, which this program needs")
 
 
-async def _documents(db: Database, slug: str) -> Check:
+async def _contents(db: Database, slug: str) -> list[Check]:
     try:
         tenant = await tenants.get(db, slug)
     except NotFound as error:
-        return Check("documents", "warn", f"tenant {slug} does not exist", error.message)
-    found = await documents.listing(db, users.operator(tenant.id))
-    if not found:
-        return Check("documents", "warn", f"none in tenant {slug}", "Run: intramuros ingest PATH")
-    counts = Counter(document.state.value for document in found)
-    detail = f"{len(found)} in tenant {slug}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
-    if counts[DocumentState.FAILED.value]:
+        return [Check("documents", "warn", f"tenant {slug} does not exist", error.message)]
+    return [await _documents(db, tenant), *await _vectors(db, tenant)]
+
+
+async def _documents(db: Database, tenant: Tenant) -> Check:
+    found = await listing.tally(db, users.operator(tenant.id))
+    if not found.total:
+        return Check("documents", "warn", f"none in tenant {tenant.slug}", "Run: intramuros ingest PATH")
+    counts = {name: count for name in ("ready", "working", "failed") if (count := found.by_standing[name])}
+    detail = f"{found.total} in tenant {tenant.slug}: " + ", ".join(f"{count} {name}" for name, count in counts.items())
+    if "failed" in counts:
         return Check("documents", "warn", detail, "`intramuros documents` shows why those could not be read")
     return Check("documents", "ok", detail)
+
+
+async def _vectors(db: Database, tenant: Tenant) -> list[Check]:
+    """Whose vectors are searched, and what can be done about those beside them; nothing while there are none."""
+    found = await embedding_sets.listing(db, tenant.id)
+    if not found:
+        return []
+    running = await embedding_sets.being_changed(db, tenant.id)
+    halted = not running and not all(one.filled for one in found)
+    return [
+        Check("vectors", "warn" if halted else "ok", reembed.told(found), reembed.next_step(found, running=running))
+    ]
 
 
 async def _models(settings: Settings, policy: Policy) -> list[Check]:

@@ -77,22 +77,22 @@ def show_evidence(console: Console, answer: Answer) -> None:
     words = WORDS[answer.language]
     if answer.notice or answer.outcome is Outcome.INCOMPLETE:
         console.print()
-        _paragraph(console, one_line(answer.notice or words["incomplete"]), style="yellow")
+        paragraph(console, one_line(answer.notice or words["incomplete"]), style="yellow")
     if answer.citations:
         _heading(console, words["sources"])
         for citation in answer.citations:
-            _title(console, f"[{citation.n}]", citation.title, citation.heading_path, citation.page, words)
-            _paragraph(console, one_line(citation.document), style="dim")
-            _paragraph(console, f"“{shorten(citation.quote)}”", style="italic")
+            hit_title(console, f"[{citation.n}]", citation.title, citation.heading_path, citation.page, words)
+            paragraph(console, one_line(citation.document), style="dim")
+            paragraph(console, f"“{shorten(citation.quote)}”", style="italic")
     elif answer.outcome is Outcome.REFUSED and answer.nearest:
         _heading(console, words["nearest"])
         for hit in answer.nearest[:NEAREST]:
-            _title(console, "·", hit.title, hit.heading_path, hit.page, words)
-            _paragraph(console, one_line(hit.path), style="dim")
+            hit_title(console, "·", hit.title, hit.heading_path, hit.page, words)
+            paragraph(console, one_line(hit.path), style="dim")
     _show_lack(console, answer)
     console.print()
     for line in footer(answer):
-        _paragraph(console, line, style="dim")
+        paragraph(console, line, style="dim")
 
 
 def _show_lack(console: Console, answer: Answer) -> None:
@@ -103,7 +103,7 @@ def _show_lack(console: Console, answer: Answer) -> None:
         if lines:
             _heading(console, words[key])
         for line in lines:
-            _paragraph(console, one_line(line))
+            paragraph(console, one_line(line))
 
 
 def show_body(console: Console, text: str) -> None:
@@ -180,10 +180,10 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
             "vector": hit.scores.vector,
             "bm25": hit.scores.bm25,
         }
-        shown = " · ".join(f"{name} {value:.2f}" for name, value in scores.items() if value is not None)
-        _title(console, str(hit.rank), hit.title, hit.heading_path, hit.page, WORDS[language_of(hit.text)])
-        _paragraph(console, f"{one_line(hit.path)}   {shown}", style="dim")
-        _paragraph(console, shorten(hit.text))
+        shown = " · ".join(f"{name}{NO_BREAK}{value:.2f}" for name, value in scores.items() if value is not None)
+        hit_title(console, str(hit.rank), hit.title, hit.heading_path, hit.page, WORDS[language_of(hit.text)])
+        paragraph(console, f"{one_line(hit.path)}   {shown}", style="dim")
+        paragraph(console, shorten(hit.text))
         console.print()
 
 
@@ -203,7 +203,7 @@ def show_differences(console: Console, pieces: Sequence[Piece]) -> None:
         under = list(group)
         if all(piece.op == "same" for piece in under):
             continue
-        _paragraph(console, " › ".join(one_line(heading) for heading in headings) or "·", style="bold")
+        paragraph(console, " › ".join(one_line(heading) for heading in headings) or "·", style="bold")
         text = Text()
         for piece in _by_word(under):
             text.append_text(_marked(piece, plain=not console.is_terminal or console.no_color))
@@ -254,7 +254,7 @@ def shorten(text: str, length: int = QUOTE) -> str:
     return line if len(line) <= length else line[:length].rstrip() + " …"
 
 
-def _title(
+def hit_title(
     console: Console,
     mark: str,
     title: str,
@@ -262,6 +262,7 @@ def _title(
     page: int | None,
     words: Mapping[str, str],
 ) -> None:
+    """The first line of a hit or source: its mark, title, place and page, folded where it is long."""
     where = " › ".join(one_line(heading) for heading in heading_path)
     parts = [one_line(title), *([where] if where else []), *([_page(page, words)] if page else [])]
     first, *rest = (line.replace(NO_BREAK, " ") for line in wrap(" · ".join(parts), measure(console) - INDENT))
@@ -277,11 +278,12 @@ def _page(page: int, words: Mapping[str, str]) -> str:
     return words["page"].format(page=page).replace(" ", NO_BREAK)
 
 
-def _paragraph(console: Console, text: str, style: str = "") -> None:
+def paragraph(console: Console, text: str, style: str = "") -> None:
+    """Running text, indented and folded."""
     for line in wrap(text, measure(console) - INDENT):
         console.print(Text.assemble(" " * INDENT, (line.replace(NO_BREAK, " "), style)), soft_wrap=True)
 
 
 def _heading(console: Console, text: str) -> None:
     console.print()
-    _paragraph(console, text, style="bold")
+    paragraph(console, text, style="bold")

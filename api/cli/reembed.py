@@ -1,7 +1,6 @@
 """`reembed`: the vectors of another model, made beside those in use, measured, swapped in and taken back."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -185,10 +184,12 @@ async def _drop(at: Opened) -> None:
 
 
 async def _status(at: Opened, *, as_json: bool) -> None:
+    from api.vectors import EmbeddingSetsView
+
     found = await embedding_sets.listing(at.runtime.db, at.tenant.id)
     running = await embedding_sets.being_changed(at.runtime.db, at.tenant.id)
     if as_json:
-        console.print_json({"running": running, "sets": [asdict(one) for one in found]})
+        console.print_json(EmbeddingSetsView.of(found, running=running).model_dump(mode="json"))
         return
     if not found:
         console.note("There are no vectors yet. `intramuros ingest PATH` reads a file or a folder")
@@ -196,8 +197,38 @@ async def _status(at: Opened, *, as_json: bool) -> None:
     rows = [(one.role, one.embedder_id, one.dimension, one.vectors, one.missing, _index(one)) for one in found]
     columns = ("Set", "Model", "Dimension", "Vectors", "Missing", "Searched by")
     console.table(columns, rows, right=columns[2:5])
+    if (step := next_step(found, running=running)) is not None:
+        console.say(step)
+
+
+def told(found: Sequence[EmbeddingSet]) -> str:
+    """In one line: whose vectors are searched, and how far others beside them are. There must be some."""
+    active, *others = found
+    beside = (f"those of {one.embedder_id} {_standing(one)}" for one in others)
+    searched = f"search goes by {active.embedder_id}, {console.counted(active.vectors, 'vector')}"
+    return "; ".join((searched, *beside))
+
+
+def _standing(one: EmbeddingSet) -> str:
+    if one.role == "previous":
+        return "are kept"
+    return "are ready beside them" if one.filled else f"are being made: {one.vectors} of {one.vectors + one.missing}"
+
+
+def next_step(found: Sequence[EmbeddingSet], *, running: bool) -> str | None:
+    """What can be done about the vectors that are not searched; None where there are none."""
     if running:
-        console.say("`intramuros reembed` is at work")
+        return "`intramuros reembed` is at work"
+    other = _other(found)
+    if other is None:
+        return None
+    if other.role == "previous":
+        first = "`intramuros reembed --undo` searches by the former vectors again"
+    elif other.filled:
+        first = "`intramuros reembed --swap` searches by the new vectors"
+    else:
+        first = "`intramuros reembed` goes on with them"
+    return f"{first}, `intramuros reembed --drop` removes them"
 
 
 def _index(one: EmbeddingSet) -> str:

@@ -68,7 +68,7 @@ async def search(
         if how is None:
             hits = await retrieval.find(asker, query, filters=filters, limit=limit, rerank=anew)
     if how is not None:
-        shown = explained.ExplanationView.of(query, how)
+        shown = explained.ExplanationView.of(query, filters, how)
         console.print_json(shown.model_dump(mode="json")) if as_json else explaining.show(console.out(), shown)
     elif as_json:
         console.print_json(views.search_json(query, hits))

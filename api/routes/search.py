@@ -54,7 +54,7 @@ async def explain_search(body: ExplainBody, principal: Admin, runtime: Open) -> 
     found = await retrieval.explain(
         asker, body.query, filters=body.filters, limit=body.limit, rerank=_anew(body, runtime)
     )
-    return ExplanationView.of(body.query, found)
+    return ExplanationView.of(body.query, body.filters, found)
 
 
 def _anew(body: SearchBody, runtime: Runtime) -> bool:

@@ -1,10 +1,14 @@
 // Why a search found what it found: the terms, both lists side by side, their fusion, the passages with their matches.
 
 import { call } from "./api.js";
-import { find, list, locale, node, notice, number, percent, say, tell, where, words } from "./dom.js";
+import { date, find, list, locale, node, notice, number, percent, say, tell, where, words } from "./dom.js";
 import "./frame.js";
 
 const SHOWN = 10;
+const SUGGESTED = 20;
+// What the server takes: characters that documents are looked for by, documents a page, documents that narrow a search.
+const [LONGEST, ALL, MOST] = [200, 1000, 100];
+const TYPING_MS = 250;
 const form = find("#explain");
 const place = find("#explained");
 const score = (value, digits = 2) =>
@@ -12,15 +16,37 @@ const score = (value, digits = 2) =>
 
 // --- what is asked --------------------------------------------------------------------------------------------------
 
-function body() {
-  const { q, collection, language, as_of, as_group } = Object.fromEntries(new FormData(form));
+async function body() {
+  const { q, collection, document: named, media_type, language, as_of, as_group } = Object.fromEntries(new FormData(form));
   return {
     query: q,
     ...(collection && { collections: [collection] }),
+    ...(named.trim() && { documents: await documentsCalled(named.trim()) }),
+    ...(media_type && { media_types: [media_type] }),
     ...(language && { languages: [language] }),
     ...(as_of && { as_of }),
     ...(as_group.trim() && { as_group }),
   };
+}
+
+/** Documents whose title or path holds these words. */
+async function documentsWith(text, limit) {
+  const { documents } = await call(`/v1/documents?${new URLSearchParams({ q: text.slice(0, LONGEST), limit })}`);
+  return documents;
+}
+
+/** The ids of the documents of this path, or else of this title. */
+async function documentsCalled(name) {
+  const found = await documentsWith(name, ALL);
+  const called = found.filter((one) => one.path === name);
+  const ids = (called.length ? called : found.filter((one) => one.title === name)).map((one) => one.id);
+  if (!ids.length) throw new Error(words.explain_no_document);
+  return ids.slice(0, MOST);
+}
+
+async function suggest(text) {
+  const found = text ? await documentsWith(text, SUGGESTED) : [];
+  find("#documents-known").replaceChildren(...found.map(({ path, title }) => node("option", { value: path }, title)));
 }
 
 // --- what is shown --------------------------------------------------------------------------------------------------
@@ -28,7 +54,11 @@ function body() {
 const section = (title, ...children) => node("section", {}, node("h2", {}, title), ...children);
 
 function reach(found) {
-  const left = say("explain_left", { documents: tell("documents_total", found.documents), passages: tell("explain_passages", found.chunks) });
+  const left = say("explain_left", {
+    documents: tell("documents_total", found.documents),
+    passages: tell("explain_passages", found.chunks),
+    day: date(found.filters.as_of),
+  });
   const also = Object.entries(found.synonyms).map(([word, others]) => say("explain_also", { word, others: list(others) }));
   return [left, ...also].map((line) => node("p", {}, line));
 }
@@ -108,13 +138,46 @@ async function explain() {
   const status = find("#explain-status");
   status.textContent = words.explain_searching;
   try {
-    draw(await call("/v1/search/explain", { method: "POST", body: body() }));
+    draw(await call("/v1/search/explain", { method: "POST", body: await body() }));
     status.textContent = "";
   } catch (error) {
     status.textContent = error.message;
     place.replaceChildren();
   }
 }
+
+// --- the vectors that are searched ----------------------------------------------------------------------------------
+
+// Commands stand between backticks.
+const told = (text) => node("p", {}, ...text.split("`").map((part, at) => (at % 2 ? node("code", {}, part) : part)));
+
+function besideThem(one, running) {
+  const passages = tell("explain_passages", one.vectors);
+  const values = { model: one.embedder_id, passages, done: number(one.vectors), day: date(one.replaced_at) };
+  if (one.role === "previous") return [say("vectors_kept", values), words.vectors_undo];
+  if (one.filled) return [say("vectors_ready", values), words.vectors_swap];
+  const all = { ...values, passages: tell("explain_passages", one.vectors + one.missing) };
+  return running ? [say("vectors_filling", all), words.vectors_wait] : [say("vectors_halted", all), words.vectors_go_on];
+}
+
+async function showVectors() {
+  const { running, sets: [active, ...others] } = await call("/v1/embedding-sets");
+  const passages = active && tell("explain_passages", active.vectors);
+  const lines = active ? [say("vectors_searched", { model: active.embedder_id, passages })] : [words.vectors_none];
+  const beside = others.flatMap((one) => besideThem(one, running));
+  const bar = others.filter((one) => !one.filled)
+    .map((one) => node("progress", { value: one.vectors, max: one.vectors + one.missing, "aria-label": words.vectors_title }));
+  const place = find("#vectors");
+  place.replaceChildren(...[...lines, ...beside].map(told), ...bar);
+  place.classList.toggle("banner", others.length > 0);
+  place.hidden = false;
+}
+
+let typing;
+form.elements.document.addEventListener("input", ({ target }) => {
+  clearTimeout(typing);
+  typing = setTimeout(() => suggest(target.value.trim()).catch((error) => notice(error.message)), TYPING_MS);
+});
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -124,6 +187,7 @@ form.addEventListener("submit", (event) => {
 });
 
 async function begin() {
+  showVectors().catch((error) => notice(error.message));
   const { collections } = await call("/v1/collections");
   form.elements.collection.append(...collections.map(({ name }) => node("option", { value: name }, name)));
   for (const [name, value] of new URLSearchParams(location.search)) {

@@ -29,6 +29,7 @@ def test_the_matrix_is_not_empty() -> None:
         "GET /v1/quarantine",
         "POST /v1/search/explain",
         "GET /v1/models-in-use",
+        "GET /v1/embedding-sets",
         "GET /v1/synonyms",
         "POST /v1/synonyms",
         "DELETE /v1/synonyms/{synonym_id}",

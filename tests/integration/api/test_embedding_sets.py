@@ -112,3 +112,26 @@ async def test_a_search_says_that_the_model_of_the_vectors_is_gone(site: Site, m
     assert await searched(site, site.demo) == (503, "model_missing")
     models.gone = False
     assert (await searched(site, site.demo))[0] == 200
+
+
+async def test_the_sets_of_ones_own_tenant_are_told(site: Site, models: Models) -> None:
+    db = site.runtime.db
+
+    async def told(side: Side) -> tuple[bool, list[tuple[object, ...]]]:
+        async with site.client(side.tokens["admin"]) as client:
+            shown = (await client.get("/v1/embedding-sets")).json()
+        parts = ("embedder_id", "role", "filled", "vectors", "missing")
+        return shown["running"], [tuple(one[part] for part in parts) for one in shown["sets"]]
+
+    running, [(*_, vectors, missing)] = await told(site.demo)
+    assert (running, missing) == (False, 0)
+    old = (OLD, "active", True, vectors, 0)
+    await embedding_sets.begin(db, site.demo.tenant.id, NEW, 24)
+    async with embedding_sets.changing(db, site.demo.tenant.id):
+        assert await told(site.demo) == (True, [old, (NEW, "candidate", False, 0, vectors)])
+        assert await told(site.other) == (False, [old])
+    await swap(site, site.demo)
+    assert await told(site.demo) == (
+        False,
+        [(NEW, "active", True, vectors, 0), (OLD, "previous", True, vectors, 0)],
+    )

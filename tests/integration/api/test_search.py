@@ -1,5 +1,6 @@
 """Searches narrowed and explained, and the synonyms they look for: for whom, and what is told."""
 
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
@@ -14,6 +15,8 @@ async def test_an_explanation_tells_how_the_hits_came_about(site: Site) -> None:
         found = (await client.post("/v1/search/explain", json=body)).json()
         hits = (await client.post("/v1/search", json=body)).json()["hits"]
     assert found["synonyms"] == {"lodgings": ["hotel"]}
+    wide = {"collections": None, "documents": None, "languages": None, "media_types": None}
+    assert found["filters"] == {**wide, "as_of": datetime.now(UTC).date().isoformat()}
     terms = {term["text"]: term for term in found["terms"]}
     assert terms["hotel"]["added"]
     assert not terms["lodg"]["added"]
@@ -69,6 +72,9 @@ async def test_a_search_is_narrowed(site: Site) -> None:
 
         assert len(await found()) == 2
         assert await found(**here) == {str(site.demo.open.id)}
+        body = {"query": "hotel", "as_of": "2020-02-29", **here}
+        explained = (await client.post("/v1/search/explain", json=body)).json()
+        assert explained["filters"] == {"collections": None, "as_of": "2020-02-29", **here}
         narrow: tuple[dict[str, object], ...] = (
             {"documents": [str(uuid4())]},
             {"languages": ["zh"]},

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from api.cli import doctor
+from api.cli.checks import Check
 from core.records import Tenant
 from storage import embedding_sets, tenants
 from storage.database import Database
@@ -96,10 +98,44 @@ async def test_the_status_is_a_table(terminal: Terminal) -> None:
     await done(terminal, "--model", "ollama:new")
     lines = (await done(terminal, "--status")).out.splitlines()
     assert lines[0].split() == ["Set", "Model", "Dimension", "Vectors", "Missing", "Searched", "by"]
-    assert [line.split()[:5] for line in lines[2:]] == [
+    assert [line.split()[:5] for line in lines[2:4]] == [
         ["active", OLD, "64", "2", "0"],
         ["candidate", NEW, "24", "2", "0"],
     ]
+
+
+async def test_doctor_and_status_say_what_is_searched_and_what_can_be_done(
+    terminal: Terminal, database: Database, tenant_of_terminal: Tenant
+) -> None:
+    async def says() -> Check:
+        [check] = await doctor._vectors(database, tenant_of_terminal)
+        last = (await done(terminal, "--status")).out.splitlines()[-1]
+        assert check.remedy is None or last == check.remedy
+        return check
+
+    assert await says() == Check("vectors", "ok", f"search goes by {OLD}, 2 vectors")
+    await embedding_sets.begin(database, tenant_of_terminal.id, NEW, 24)
+    halted = await says()
+    assert halted.state == "warn"
+    assert halted.detail.endswith(f"; those of {NEW} are being made: 0 of 2")
+    assert halted.remedy == "`intramuros reembed` goes on with them, `intramuros reembed --drop` removes them"
+    async with embedding_sets.changing(database, tenant_of_terminal.id):
+        running = await says()
+    assert (running.state, running.remedy) == ("ok", "`intramuros reembed` is at work")
+    await done(terminal)
+    ready = await says()
+    assert (ready.state, "are ready beside them" in ready.detail) == ("ok", True)
+    assert ready.remedy is not None
+    assert ready.remedy.startswith("`intramuros reembed --swap`")
+    await done(terminal, "--swap")
+    kept = await says()
+    assert kept.detail == f"search goes by {NEW}, 2 vectors; those of {OLD} are kept"
+    assert kept.remedy is not None
+    assert kept.remedy.startswith("`intramuros reembed --undo`")
+
+
+async def test_nothing_is_said_of_vectors_before_there_are_any(database: Database, other_tenant: Tenant) -> None:
+    assert await doctor._vectors(database, other_tenant) == []
 
 
 async def test_what_cannot_be_done_is_said_with_what_to_do(terminal: Terminal, questions: Path) -> None:

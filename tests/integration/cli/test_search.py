@@ -51,9 +51,10 @@ async def test_a_search_is_explained(terminal: Terminal) -> None:
     said = await terminal("search", "年假有几天", "--explain", "--no-rerank", "-n", "2")
     assert said.code == 0, said.err
     for words in (
-        "Rights and filters leave 2 documents with 2 chunks.",
+        "Rights and filters leave 2 documents with 2 chunks: in force on 20",
         "年假: looked for annual leave as well.",
-        "By meaning (compared one by one) and by words",
+        "By meaning, compared one by one\nRank",
+        "By words\nRank",
         "synonym",
         "handbook/rest.txt",
         "年假*，",
@@ -64,6 +65,17 @@ async def test_a_search_is_explained(terminal: Terminal) -> None:
     shown = json.loads((await terminal("search", "年假有几天", "--explain", "--no-rerank", "--json")).out)
     assert shown["synonyms"] == {"年假": ["annual leave"]}
     assert {listed["title"] for listed in shown["lexical"]} == {"Annual leave", "休假"}
+
+
+async def test_an_explanation_names_what_it_was_narrowed_to(terminal: Terminal) -> None:
+    narrowed = ("--document", "leave.md", "--language", "en", "--type", "md", "--as-of", "2026-02-28")
+    said = await terminal("search", "annual leave", "--explain", "--no-rerank", *narrowed)
+    assert said.code == 0, said.err
+    assert said.out.startswith("Rights and filters leave 1 document with 1 chunk: document ")
+    assert ", language en, type text/markdown, in force on 2026-02-28.\n" in said.out
+    none = await terminal("search", "annual leave", "--explain", "--no-rerank", "--type", "pdf")
+    assert "By words\nNothing in this list.\n" in none.out
+    assert none.out.endswith("Nothing found.\n")
 
 
 async def test_a_query_without_terms_is_explained(terminal: Terminal) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from api import evaluation
+from api.cli.evaluate import show
 from api.evaluation import Question, Score
 from core.errors import InvalidRequest
 from tests.unit.cli.records import hit
@@ -81,3 +82,22 @@ def test_report_names_what_the_fused_search_missed() -> None:
     assert [missed["question"] for missed in report.as_json()["missed"]] == ["b", "c"]
     assert report.as_json()["modes"]["bm25"] == {"hit@1": 0.3333, "hit@5": 0.6667, "hit@10": 0.6667, "mrr": 0.5}
     assert report.as_json()["questions_per_second"] == 1.5
+
+
+def test_questions_in_several_languages_are_told_apart() -> None:
+    asked = (Question("hotel", ("a.md",)), Question("酒店", ("b.md",)), Question("住宿标准", ("c.md",)))
+    report = evaluation.Report(asked, {"hybrid": (1, 2, None)}, "fake", 2.0)
+    shown = report.as_json()["by_language"]
+    assert {language: scores["hybrid"]["mrr"] for language, scores in shown.items()} == {"en": 1, "zh": 0.25}
+    assert evaluation.Report(asked[1:], {"hybrid": (2, None)}, "fake", 2.0).by_language == {}
+
+
+def test_the_table_has_a_column_for_each_language_and_the_misses_below(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = (Question("hotel", ("a.md",)), *(Question(f"酒店{n}", ("b.md", "c.md")) for n in range(12)))
+    show(evaluation.Report(asked, {"hybrid": (1, *[None] * 12)}, "fake", 2.0))
+    head, _, row, speed, *missed = capsys.readouterr().out.splitlines()
+    assert head.split() == ["hit@1", "hit@5", "hit@10", "MRR", "MRR", "en", "MRR", "zh"]
+    assert row.split()[-3:] == ["0.077", "1.000", "0.000"]
+    assert speed == "13 questions, 6.5 a second, embedder fake"
+    assert missed[0] == "not among the first 10: b.md or c.md (酒店0)"
+    assert (len(missed), missed[-1]) == (11, "and 2 more, which --json names")
