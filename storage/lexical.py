@@ -28,7 +28,8 @@ K1: Final = 1.2
 DIMENSION: Final = 1_000_000_000
 # Terms whose numbers leave the same remainder share lists of the chunks that hold them.
 LISTS: Final = 8192
-# What a synonym's term counts, beside 1 for a typed one.
+# What a synonym's term counts, beside 1 for a typed one. Less gains less once fused, more loses by words alone
+# (docs/benchmarks.md).
 SYNONYM: Final = 0.7
 
 

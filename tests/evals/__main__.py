@@ -1,5 +1,5 @@
-"""`python -m tests.evals [NAME ...]`: measure retrieval; `formats [FOLDER ...]`: how files end; `answers ...`: answers;
-`verification`: sentences beside passages.
+"""`python -m tests.evals [--most N] [NAME ...]`: measure retrieval; `formats [FOLDER ...]`: how files end;
+`answers ...`: answers; `verification`: sentences beside passages.
 
 The switches are thrown before third-party imports.
 """

@@ -8,6 +8,8 @@
 - dify-en-zh, dify-zh-en: the documentation of Dify (CC BY 4.0): a page's title in one language finds that page in the
   other, where no second page has the title; dify-all-...: every title, one that pages share finds any of them;
 - scifact: claims and the abstracts that speak of them (CC BY-NC), English.
+
+Of many questions every n-th is asked; of a large set only a part is read: what answers those, and so many others.
 """
 
 import json
@@ -17,34 +19,47 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from api import evaluation
 from api.evaluation import Question
 from tests.paths import EVALS, PROJECT, shared_data
+
+T = TypeVar("T")
+
+# Passages that are read of a set that has more.
+PART = 500
 
 _TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A folder of documents and the questions about them."""
+    """A folder of documents, the questions asked about them, of how many, and what means the same there.
+
+    `documents_of`: how many the set has, where only a part of it is read.
+    """
 
     name: str
     folder: Path
     questions: Sequence[Question]
+    asked_of: int
+    synonyms: Sequence[Sequence[str]] = ()
+    documents_of: int | None = None
 
 
-Make = Callable[[Path], Corpus | None]
+# From a folder to write to, and how many questions are asked at most.
+Make = Callable[[Path, int], Corpus | None]
 
 
-def handbook(_work: Path) -> Corpus:
+def handbook(_work: Path, most: int) -> Corpus:
     """The sample handbook."""
     questions = evaluation.load(EVALS / "handbook_retrieval.jsonl")
-    return Corpus("handbook", PROJECT / "deploy" / "demo" / "handbook", questions)
+    folder = PROJECT / "deploy" / "demo" / "handbook"
+    return Corpus("handbook", folder, thinned(questions, most), len(questions), synonyms("office"))
 
 
-def gsa(work: Path) -> Corpus | None:
+def gsa(work: Path, most: int) -> Corpus | None:
     """The GSA handbook: its pages and the forms that they offer."""
     source = _source("handbook-gsa-tts")
     if source is None:
@@ -52,10 +67,11 @@ def gsa(work: Path) -> Corpus | None:
     folder = work / "gsa"
     for part in ("pages", "downloads"):
         shutil.copytree(source / part, folder / part)
-    return Corpus("gsa", folder, evaluation.load(EVALS / "gsa_questions.jsonl"))
+    questions = evaluation.load(EVALS / "gsa_questions.jsonl")
+    return Corpus("gsa", folder, thinned(questions, most), len(questions), synonyms("office"))
 
 
-def passages(name: str, source: str, asked: str, answered: str, work: Path) -> Corpus | None:
+def passages(name: str, source: str, asked: str, answered: str, work: Path, most: int) -> Corpus | None:
     """A set of passages, each a Markdown file of its own with its title as heading; ids begin with the language's.
 
     `asked` and `answered` are the languages of questions and passages, empty where the set has one language.
@@ -68,17 +84,26 @@ def passages(name: str, source: str, asked: str, answered: str, work: Path) -> C
     for line in (folder / relations).read_text(encoding="utf-8").splitlines()[1:]:
         query, passage, _ = line.split("\t")
         relevant.setdefault(query, passage)
+    rows = (row for row in _rows(folder / "queries.jsonl") if row["_id"].startswith(asked))
+    questions = [Question(row["text"], (f"{relevant[row['_id']]}.md",)) for row in rows]
+    asked_about = thinned(questions, most)
+    texts = {f"{row['_id']}.md": row for row in _rows(folder / "corpus.jsonl") if row["_id"].startswith(answered)}
     target = work / name
     target.mkdir()
-    for row in _rows(folder / "corpus.jsonl"):
-        if row["_id"].startswith(answered):
-            title = row["title"].replace("_", " ")
-            (target / f"{row['_id']}.md").write_text(f"# {title}\n\n{row['text']}\n", encoding="utf-8")
-    rows = (row for row in _rows(folder / "queries.jsonl") if row["_id"].startswith(asked))
-    return Corpus(name, target, [Question(row["text"], (f"{relevant[row['_id']]}.md",)) for row in rows])
+    for path in _part(list(texts), asked_about):
+        title = texts[path]["title"].replace("_", " ")
+        (target / path).write_text(f"# {title}\n\n{texts[path]['text']}\n", encoding="utf-8")
+    return Corpus(name, target, asked_about, len(questions), documents_of=len(texts))
 
 
-def dify(name: str, asked: str, answered: str, work: Path, *, shared: bool) -> Corpus | None:
+def _part(paths: Sequence[str], asked: Sequence[Question]) -> Iterable[str]:
+    """All of the documents, or those that answer these questions and of the others as many as make `PART`."""
+    needed = {document for question in asked for document in question.documents}
+    others = [path for path in paths if path not in needed]
+    return paths if len(paths) <= PART else [*sorted(needed), *thinned(others, PART - len(needed))]
+
+
+def dify(name: str, asked: str, answered: str, work: Path, most: int, *, shared: bool) -> Corpus | None:
     """The pages in one language, and their titles in the other; with those that pages share, where any is right."""
     source = _source("docs-dify-en-zh")
     if source is None:
@@ -93,7 +118,18 @@ def dify(name: str, asked: str, answered: str, work: Path, *, shared: bool) -> C
         if title is not None:
             titles.setdefault(title[1], []).append(f"{name}/{place.with_suffix('.md').as_posix()}")
     questions = [Question(title, tuple(pages)) for title, pages in titles.items() if shared or len(pages) == 1]
-    return Corpus(name, work / name, questions)
+    return Corpus(name, work / name, thinned(questions, most), len(questions), synonyms("software"))
+
+
+def synonyms(domain: str) -> list[list[str]]:
+    """What means the same where people speak of this."""
+    rows = _rows(EVALS / "synonyms.jsonl")
+    return [row["words"] for row in rows if row["domain"] == domain]
+
+
+def thinned(values: Sequence[T], most: int) -> Sequence[T]:
+    """Every n-th, so that no more than so many are left."""
+    return values[:: max(1, -(-len(values) // most))]
 
 
 CORPORA: dict[str, Make] = {

@@ -13,12 +13,17 @@ Embed = Callable[[Sequence[str]], Awaitable[Iterable[Vectors]]]
 
 
 class KeptEmbedder:
-    """Implements `inference.interfaces.TokenEmbedder` over another; what it made of passages is kept."""
+    """Implements `inference.interfaces.TokenEmbedder` over another; what it made of passages is kept.
+
+    What it made of queries is kept while the program runs.
+    """
 
     def __init__(self, embedder: TokenEmbedder, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.id, self.dimension = embedder.id, embedder.dimension
         self._embedder = embedder
+        self._asked: dict[str, Vectors] = {}
+        self._asked_tokens: dict[str, QueryTokens] = {}
         # The program calls from one loop, which need not be on the thread that opened this.
         self._kept = sqlite3.connect(folder / f"{embedder.id.replace(':', '-')}.sqlite", check_same_thread=False)
         self._kept.execute("CREATE TABLE IF NOT EXISTS kept (digest BLOB PRIMARY KEY, data BLOB) WITHOUT ROWID")
@@ -28,10 +33,14 @@ class KeptEmbedder:
         return np.stack(vectors)[:, 0] if vectors else np.empty((0, self.dimension), np.float32)
 
     async def embed_query(self, text: str) -> Vectors:
-        return await self._embedder.embed_query(text)
+        if text not in self._asked:
+            self._asked[text] = await self._embedder.embed_query(text)
+        return self._asked[text]
 
     async def query_tokens(self, text: str) -> QueryTokens:
-        return await self._embedder.query_tokens(text)
+        if text not in self._asked_tokens:
+            self._asked_tokens[text] = await self._embedder.query_tokens(text)
+        return self._asked_tokens[text]
 
     async def unweighted(self, text: str) -> QueryTokens:
         """In place of `query_tokens`, all tokens weigh the same."""

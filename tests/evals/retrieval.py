@@ -4,13 +4,15 @@ Each set (tests/evals/corpora.py) is ingested into a tenant of its own in a data
 Vectors are kept between runs under the cache folder, so that only the first run embeds; speeds are measured elsewhere.
 """
 
+import argparse
 import asyncio
 import json
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,14 +31,14 @@ from core.settings import Settings
 from inference.interfaces import Embedder, TokenEmbedder
 from inference.select import open_embedder
 from policy.egress import Policy
-from storage import documents, tenants, users
+from storage import documents, lexical, synonyms, tenants, users
 from tests.evals.corpora import CORPORA, Corpus
 from tests.evals.kept import KeptEmbedder
 from tests.paths import BENCHMARKS, PROJECT
 
 # Below so many questions a difference is chance, and no reason to fail.
 ENOUGH = 100
-# Of a set with more questions every n-th is asked, so that about this many are.
+# Questions of a set that are asked, unless said otherwise.
 MOST = 300
 
 # What the recipe is without one of its elements: what is measured, and how the element is taken out.
@@ -47,6 +49,36 @@ WITHOUT: dict[str, Without] = {
     "weights of tokens": ("reranked", lambda: mock.patch.object(KeptEmbedder, "query_tokens", KeptEmbedder.unweighted)),
     "cap on near-duplicates": ("reranked", lambda: mock.patch("agent.sources.retrieval.capped", list)),
 }
+# The same for what is made of the words of a query; documents stay as they were indexed.
+OF_WORDS: Sequence[Mode] = ("bm25", "hybrid")
+WORDS_WITHOUT: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "pairs of words": lambda: mock.patch("storage.lexical._join", _codes),
+    "pairs of Chinese characters": lambda: mock.patch("storage.lexical._grams", iter),
+    "single Chinese characters": lambda: mock.patch("storage.lexical._grams", _pairs),
+    "numbers and codes twice": lambda: mock.patch("storage.lexical._query", _once),
+    "function words dropped": lambda: mock.patch.multiple("storage.lexical", ENGLISH=frozenset(), _content=_whole),
+}
+# What a synonym's term may count beside a typed one's 1; the program's own is among them.
+WEIGHTS = (0.4, lexical.SYNONYM, 1.0)
+BY_SYNONYMS: Sequence[Mode] = ("bm25", "hybrid", "reranked")
+_join, _query = lexical._join, lexical._query
+
+
+def _codes(*neighbours: Any) -> tuple[str, bool] | None:
+    joined = _join(*neighbours)
+    return joined if joined is not None and joined[1] else None
+
+
+def _pairs(run: str) -> Iterator[str]:
+    yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
+
+
+def _once(*query: Any) -> Iterator[tuple[str, bool]]:
+    return ((term, False) for term, _ in _query(*query))
+
+
+def _whole(run: str) -> list[str]:
+    return [run]
 
 
 async def measure(runtime: Runtime, corpus: Corpus) -> dict[str, Any]:
@@ -57,9 +89,8 @@ async def measure(runtime: Runtime, corpus: Corpus) -> dict[str, Any]:
     principal = users.operator(tenant.id)
     stored = await documents.listing(runtime.db, principal)
     retrieval = await runtime.retrieval()
-    questions = corpus.questions[:: max(1, -(-len(corpus.questions) // MOST))]
     with console.progress(f"Asking {corpus.name}") as advance:
-        report = await evaluation.evaluate(retrieval, principal, questions, advance=advance)
+        report = await evaluation.evaluate(retrieval, principal, corpus.questions, advance=advance)
     console.say(f"\n{corpus.name}")
     show(report)
     return {
@@ -67,12 +98,15 @@ async def measure(runtime: Runtime, corpus: Corpus) -> dict[str, Any]:
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"cores": len(os.sched_getaffinity(0)), "python": platform.python_version()},
         "documents": len(stored),
+        "documents_of": corpus.documents_of or len(stored),
         "failed": [{"path": path, "reason": reason} for path, reason in summary.failed],
         "chunks": sum(document.chunks for document in stored),
-        "asked_of": len(corpus.questions),
+        "asked_of": corpus.asked_of,
         **report.as_json(),
         "gain_over_better_half": gain(report),
-        "without": await without(retrieval, principal, questions),
+        "without": await without(retrieval, principal, corpus.questions),
+        "words_without": await words_without(retrieval, principal, report),
+        "synonyms": await with_synonyms(runtime, principal, corpus.synonyms, report) if corpus.synonyms else None,
     }
 
 
@@ -88,6 +122,53 @@ async def without(
     return found
 
 
+async def words_without(
+    retrieval: Retrieval, principal: Principal, report: evaluation.Report
+) -> dict[str, dict[str, Any]]:
+    """Scores without each element of what is made of a query's words, by the element, and how many queries have it."""
+    found = {}
+    terms = [lexical.query_weights(asked.question) for asked in report.questions]
+    for element, taken_out in WORDS_WITHOUT.items():
+        with taken_out():
+            left = [lexical.query_weights(asked.question) for asked in report.questions]
+            having = [at for at, (all_of_them, rest) in enumerate(zip(terms, left, strict=True)) if all_of_them != rest]
+            found[element] = await asked_anew(retrieval, principal, report, having, OF_WORDS)
+    return found
+
+
+async def with_synonyms(
+    runtime: Runtime, principal: Principal, groups: Sequence[Sequence[str]], report: evaluation.Report
+) -> dict[str, Any]:
+    """Scores with these synonyms, by what a synonym's term counts, and how many queries have one."""
+    db, tenant_id = runtime.db, principal.tenant_id
+    await synonyms.add_all(db, tenant_id, groups)
+    retrieval = await runtime.retrieval()
+    asked = enumerate(report.questions)
+    having = [at for at, one in asked if await synonyms.expansions(db, tenant_id, one.question)]
+    by_weight = {}
+    for weight in WEIGHTS:
+        with mock.patch("storage.lexical.SYNONYM", weight):
+            by_weight[str(weight)] = await asked_anew(retrieval, principal, report, having, BY_SYNONYMS)
+    return {"groups": len(groups), "by_weight": by_weight}
+
+
+async def asked_anew(
+    retrieval: Retrieval, principal: Principal, report: evaluation.Report, places: Sequence[int], modes: Sequence[Mode]
+) -> dict[str, Any]:
+    """How many questions of a report, given by their places, are asked anew; and the scores with what that finds."""
+    again = await evaluation.evaluate(
+        retrieval,
+        principal,
+        [report.questions[at] for at in places],
+        modes=[mode for mode in modes if mode in report.ranks],
+    )
+    ranks = {}
+    for mode, found in again.ranks.items():
+        anew = dict(zip(places, found, strict=True))
+        ranks[mode] = tuple(anew.get(at, rank) for at, rank in enumerate(report.ranks[mode]))
+    return {"questions": len(places), "modes": replace(report, ranks=ranks).as_json()["modes"]}
+
+
 def gain(report: evaluation.Report) -> dict[str, float]:
     """How much the fused list does better than the better of its halves, by measure; below 0: worse."""
     vector, words, fused = (report.scores[mode].as_json() for mode in ("vector", "bm25", "hybrid"))
@@ -100,12 +181,20 @@ async def kept_embedder(settings: Settings, policy: Policy) -> Embedder:
     return KeptEmbedder(embedder, settings.cache / "evals") if isinstance(embedder, TokenEmbedder) else embedder
 
 
-def run(names: Sequence[str]) -> int:
-    """Measure the sets of these names, all when none is given; the exit code."""
-    return asyncio.run(_run(names or tuple(CORPORA)))
+def run(arguments: Sequence[str]) -> int:
+    """Measure the sets that are named, all when none is; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.evals", description=__doc__)
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a set; all of them")
+    parser.add_argument(
+        "--most", type=int, default=MOST, help="ask every n-th question, so that no more than these are"
+    )
+    chosen = parser.parse_args(arguments)
+    if unknown := set(chosen.names) - CORPORA.keys():
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(CORPORA)}")
+    return asyncio.run(_run(chosen.names or tuple(CORPORA), chosen.most))
 
 
-async def _run(names: Sequence[str]) -> int:
+async def _run(names: Sequence[str], most: int) -> int:
     """Measure each set that is there; 1 when fusion loses to one of its halves on any of them."""
     worse = []
     with tempfile.TemporaryDirectory(prefix="intramuros-evals-") as work:
@@ -113,7 +202,7 @@ async def _run(names: Sequence[str]) -> int:
         async with Runtime.open(settings) as runtime:
             runtime.open_embedder = kept_embedder
             for name in names:
-                corpus = CORPORA[name](Path(work))
+                corpus = CORPORA[name](Path(work), most)
                 if corpus is None:
                     console.note(f"{name}: skipped, its data is not beside the project (see tests/paths.py)")
                     continue
