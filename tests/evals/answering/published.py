@@ -21,7 +21,8 @@ versions, 30 that nothing answers. *Right*: of the answerable, those whose answe
 other version. *Citations right*: those whose passage states a fact; *facts cited*: those that a cited passage states.
 `embedded` is the 1.5 B model of the demo, `perfect` a scripted one that makes no mistake: what is missing there is lost
 by the program around it. `bare` is LangChain's `create_agent` with a search and a read tool and nothing else;
-`retries-0` to `-2` are the quick path with so many rewritings of the query. Seconds are wall time."""
+`retries-0` to `-2` are the quick path with so many rewritings of the query; `quick` allows two, one with a small model.
+Where fewer questions are named, every n-th was asked. Seconds are wall time."""
 
 
 def section() -> str:
