@@ -118,8 +118,10 @@ class ApprovalsView(View):
 
 async def waiting_for(db: Database, principal: Principal) -> ApprovalsView:
     """What waits for a decision of the principal's."""
-    views = await pending_views(db, principal, await approvals.pending(db, principal))
-    return ApprovalsView(approvals=views, waiting=await approvals.waiting(db, principal) or 0)
+    found = await approvals.pending(db, principal)
+    # Fewer than are listed at once are all that wait.
+    count = len(found) if len(found) < approvals.MOST else await approvals.waiting(db, principal) or 0
+    return ApprovalsView(approvals=await pending_views(db, principal, found), waiting=count)
 
 
 async def pending_views(db: Database, principal: Principal, found: Sequence[Pending]) -> tuple[PendingView, ...]:

@@ -28,6 +28,7 @@ from agent.models.metered import MeteredChat
 from agent.models.prompting import Prompt
 from core.records import Hit, Language
 from core.text import language_of
+from inference.interfaces import Traits
 
 # --- thresholds -----------------------------------------------------------------------------------------------------
 # Probabilities that the reply begins as a refusal. Fitted with `python -m tests.evals.answering` on the 50 calibration
@@ -65,6 +66,11 @@ _LIST_MARKER: Final = re.compile(r"^(?:[-*•]|\d+[.)])\s+|^(?:Answer|答案|回
 _REFUSALS: Final = ("NOT FOUND", "Not found", "未找到")
 _CLAUSE: Final = re.compile(r"(,\s+(?:and|but|while|whereas|although)\s+|;\s+|，(?:但是?|而|不过)?|；)")
 _ENDS: Final = (".", "!", "?", "。", "！", "？", "”", '"', ")", "）")
+
+
+def depth(traits: Traits) -> int:
+    """How many passages of a batch, from the best on, are looked at for an answer."""
+    return SEVERAL_PASSAGES if traits.capable else ALONE_PASSAGES
 
 
 @dataclass(frozen=True, slots=True)

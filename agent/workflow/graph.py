@@ -6,7 +6,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from agent.grounding.answering import ALONE_PASSAGES, SEVERAL_PASSAGES
+from agent.grounding.answering import depth
 from agent.workflow.approving import approve
 from agent.workflow.brief import compose, outline
 from agent.workflow.elsewhere import LastResort, elsewhere, last_resort
@@ -73,9 +73,9 @@ def after_grade(state: State, runtime: Context) -> Literal["answer", "rewrite", 
     if escalates(state, run):
         return "plan"
     *tried, latest = run.evidence.batches
-    depth = SEVERAL_PASSAGES if run.chat.traits.capable else ALONE_PASSAGES
-    seen = {handle for batch in tried for handle in batch[:depth]}
-    repeats = bool(tried) and seen.issuperset(latest[:depth])
+    deep = depth(run.chat.traits)
+    seen = {handle for batch in tried for handle in batch[:deep]}
+    repeats = bool(tried) and seen.issuperset(latest[:deep])
     return "rewrite" if not repeats and state["rewrites"] < most_rewrites(run) else last_resort(run)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from agent.grounding.answering import ALONE_PASSAGES, SEVERAL_PASSAGES, Supported
+from agent.grounding.answering import Supported, depth
 from agent.grounding.citations import with_numbers, without_marks
 from agent.kept import memory
 from agent.language.text import plain
@@ -116,7 +116,7 @@ async def passes(run: Run, runtime: Context, question: str, batch: tuple[str, ..
     """The gate over one batch: false where the model would rather refuse."""
     if not batch:
         return False
-    hits = run.evidence.hits(batch[: SEVERAL_PASSAGES if run.chat.traits.capable else ALONE_PASSAGES])
+    hits = run.evidence.hits(batch[: depth(run.chat.traits)])
     key = "passage" if len(hits) == 1 else "passages"
     names = titles([hit.title for hit in hits], run.language)
     status(runtime, "judging", "status_judging", count=say(key, run.language, n=len(hits)), titles=names)

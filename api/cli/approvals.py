@@ -6,9 +6,8 @@ from uuid import UUID
 import typer
 
 from api.cli import console, printing
-from api.cli.commands import Json, command
+from api.cli.commands import Json, command, identifier
 from api.cli.opened import opened
-from core.errors import InvalidRequest
 from core.settings import Settings
 from storage import approvals as stored
 
@@ -87,7 +86,4 @@ async def _decide(settings: Settings, turn: str, *, approved: bool, reason: str 
 
 
 def _id(turn: str) -> UUID:
-    try:
-        return UUID(turn)
-    except ValueError:
-        raise InvalidRequest(f"'{turn}' is not an answer's id. `intramuros approvals list` shows them") from None
+    return identifier(turn, "an answer's id. `intramuros approvals list` shows them")

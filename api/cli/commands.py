@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Annotated, Any, TypeVar
+from uuid import UUID
 
 import typer
 
@@ -111,6 +112,14 @@ def _given(context: typer.Context, name: str) -> Any:
             return at.params[name]
         at = at.parent
     return None
+
+
+def identifier(text: str, otherwise: str) -> UUID:
+    """The id that a text is; where it is none, the error says that it is not what `otherwise` names."""
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise InvalidRequest(f"'{text}' is not {otherwise}") from error
 
 
 def day(text: str | None) -> date | None:

@@ -7,10 +7,9 @@ from uuid import UUID
 import typer
 
 from api.cli import console
-from api.cli.commands import command
+from api.cli.commands import command, identifier
 from api.cli.opened import opened
 from api.cli.users import find_user
-from core.errors import InvalidRequest
 from core.settings import Settings
 from storage import users
 
@@ -69,10 +68,7 @@ async def revoke(
 
 
 def _id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise InvalidRequest(f"'{text}' is not a token's id. `intramuros tokens list` shows the ids") from error
+    return identifier(text, "a token's id. `intramuros tokens list` shows the ids")
 
 
 def _day(moment: datetime | None) -> str:

@@ -6,9 +6,8 @@ from uuid import UUID
 import typer
 
 from api.cli import console
-from api.cli.commands import Json, command
+from api.cli.commands import Json, command, identifier
 from api.cli.opened import opened
-from core.errors import InvalidRequest
 from core.records import RunInfo, RunTrace, Step
 from core.settings import Settings
 from storage import traces
@@ -56,10 +55,7 @@ async def trace(
 
 
 def _id(run: str) -> UUID:
-    try:
-        return UUID(run)
-    except ValueError:
-        raise InvalidRequest(f"'{run}' is not a run's id. `intramuros trace` lists them") from None
+    return identifier(run, "a run's id. `intramuros trace` lists them")
 
 
 def _list(found: list[RunInfo]) -> None:
