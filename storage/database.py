@@ -17,7 +17,7 @@ from pgvector.psycopg.halfvec import register_halfvec_info
 from pgvector.psycopg.sparsevec import register_sparsevec_info
 from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, errors
 from psycopg.rows import DictRow, dict_row
-from psycopg.sql import Composed
+from psycopg.sql import SQL, Composed
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
@@ -48,6 +48,8 @@ OPTIONS = (
 CONNECT_SECONDS = 10
 WAIT_SECONDS = 30.0
 _WIPE = ("session.reset", "session.leftover")
+# A statement is prepared where it asks for it, not once it has come so many times.
+_NEVER_BY_ITSELF = 2**31
 # Ends a placeholder whose value travels in binary, which only a statement that goes by itself can have.
 _BINARY = ")b"
 
@@ -97,11 +99,11 @@ class Transaction:
         """All rows of a named query."""
         return await (await self._execute(name, params)).fetchall()
 
-    async def rows_of(self, query: Composed, /, **params: object) -> list[DictRow]:
-        """All rows of a query composed with psycopg.sql."""
+    async def rows_of(self, query: SQL | Composed, /, **params: object) -> list[DictRow]:
+        """All rows of a query of psycopg.sql, which the connection keeps parsed for the next time."""
         if self._ahead:
             await self._together()
-        cursor = await self.connection.execute(query, self._with_tenant(params))
+        cursor = await self.connection.execute(query, self._with_tenant(params), prepare=True)
         return await cursor.fetchall()
 
     async def row(self, name: str, /, **params: object) -> DictRow | None:
@@ -183,11 +185,11 @@ class Database:
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             app_dsn,
             connection_class=AsyncConnection[DictRow],
-            # The simple settings that LangGraph's saver asks of a pool: autocommit, dict rows, no prepared statements.
+            # What LangGraph's saver asks of a pool: autocommit and dict rows.
             kwargs={
                 "autocommit": True,
                 "row_factory": dict_row,
-                "prepare_threshold": None,
+                "prepare_threshold": _NEVER_BY_ITSELF,
                 "options": OPTIONS,
                 "connect_timeout": CONNECT_SECONDS,
                 "gssencmode": "disable",

@@ -48,26 +48,35 @@ class Lists:
         object.__setattr__(self, "words", _balance(self.nearest, self.lexical))
 
 
-def fuse(lists: Lists, language: str) -> list[Fused]:
-    """The chunks of both lists, best first, for a query in this language."""
+def fuse(lists: Lists, language: str, limit: int) -> list[Fused]:
+    """The best `limit` chunks of both lists, best first, for a query in this language."""
     nearest = {found.chunk_id: found for found in lists.nearest}
     words = {found.chunk_id: found for found in lists.lexical}
     by_vector = _spread(lists.nearest, lists.nearest[-1].score if lists.nearest else 0.0)
     by_words = _spread(lists.lexical, _floor(lists.lexical))
-    fused = []
-    for chunk_id, found in (nearest | words).items():
+    either = nearest | words
+    ranked = []
+    for chunk_id, found in either.items():
         across = found.language != language and lists.words < 1
         weight = lists.words * (ACROSS if across else 1.0)
-        of_vector, of_words = by_vector.get(chunk_id, 0.0), by_words.get(chunk_id, 0.0)
-        scores = Scores(
-            vector=nearest[chunk_id].score if chunk_id in nearest else None,
-            bm25=words[chunk_id].score if chunk_id in words else None,
-            fused=weight * of_words + (1 - weight) * of_vector,
-            by_vector=of_vector,
-            by_words=of_words,
+        fused = weight * by_words.get(chunk_id, 0.0) + (1 - weight) * by_vector.get(chunk_id, 0.0)
+        # Chunks that are not in a list come after those that are.
+        vector = -nearest[chunk_id].score if chunk_id in nearest else 2.0
+        bm25 = -words[chunk_id].score if chunk_id in words else 0.0
+        ranked.append((-fused, vector, bm25, chunk_id))
+    return [
+        Fused(
+            either[chunk_id],
+            Scores(
+                vector=-vector if chunk_id in nearest else None,
+                bm25=-bm25 if chunk_id in words else None,
+                fused=-fused,
+                by_vector=by_vector.get(chunk_id, 0.0),
+                by_words=by_words.get(chunk_id, 0.0),
+            ),
         )
-        fused.append(Fused(found, scores))
-    return sorted(fused, key=_order)
+        for fused, vector, bm25, chunk_id in sorted(ranked)[:limit]
+    ]
 
 
 def _balance(nearest: Sequence[Found], words: Sequence[Found]) -> float:
@@ -93,10 +102,3 @@ def _spread(listed: Sequence[Found], low: float) -> dict[int, float]:
     """Chunk -> its score from 0 (`low`) to 1 (the best)."""
     span = listed[0].score - low if listed else 0.0
     return {found.chunk_id: (found.score - low) / span if span > 0 else 1.0 for found in listed}
-
-
-def _order(fused: Fused) -> tuple[float, float, float, int]:
-    """Chunks that are not in a list come after those that are."""
-    scores = fused.scores
-    vector = 2.0 if scores.vector is None else -scores.vector
-    return -scores.fused, vector, -(scores.bm25 or 0.0), fused.found.chunk_id

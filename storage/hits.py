@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from psycopg.rows import DictRow
+from psycopg.sql import SQL
 
 from core.records import Hit, Scores
+from storage import queries
 from storage.database import Transaction
 
 SECTION_CHARACTERS: Final = 1500
@@ -20,8 +22,11 @@ async def hits_of(
     """Chunks, each of a revision, as hits in this order. That they may be read is for the caller to have seen."""
     if not revisions:
         return []
-    rows = await tx.rows(
-        "search.hits", chunk_id=list(revisions), revision=list(revisions.values()), reach=_SECTION_REACH
+    rows = await tx.rows_of(
+        SQL(queries.text("search.hits")),
+        chunk_id=list(revisions),
+        revision=list(revisions.values()),
+        reach=_SECTION_REACH,
     )
     known = scores or {}
     return [_hit(rank, row, known.get(row["chunk_id"], UNSCORED)) for rank, row in enumerate(rows, start=1)]

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from itertools import accumulate
 from math import ceil
 from typing import Any, Final, Literal
 
@@ -31,12 +32,23 @@ Mode = Literal["hybrid", "vector", "bm25"]
 
 # Fewer chunks than this are compared one by one even where there are indexes.
 EXACT_BELOW: Final = 20_000
-# A list by words that may lack some is asked for again, so many times as deep, before chunks are compared one by one.
+# A list by words that may lack some is asked for again by all terms, so many times as deep, before chunks are compared
+# one by one.
 DEEPER: Final = 8
+# Some of the list by words are no longer in force: so many times its length is asked for at first.
+SPARE: Final = 1.1
+# The most common terms that make up less than this share of a query's weight only score what the other terms find,
+# where those are in so many chunks for each that is wanted.
+LIGHT: Final = 0.15
+ENOUGH: Final = 10
+MOST_FINDING: Final = 12
+# Chunks of another language than the question's lie apart from all that its index search looks at: up to so many are
+# compared one by one.
+APART_BELOW: Final = 200_000
 # How many candidates a search through the index over vectors keeps: these at least, one for so many chunks of the
 # tenant, and no more than pgvector allows.
-BREADTH: Final = 400
-CHUNKS_BREADTH: Final = 1000
+BREADTH: Final = 250
+CHUNKS_BREADTH: Final = 4000
 MOST_BREADTH: Final = 1000
 
 
@@ -79,7 +91,7 @@ async def search(
     async with db.transaction(principal.tenant_id) as tx:
         asked = await _asked(tx, principal, query, vector, embedder_id, filters, mode, also)
         lists = await _lists(tx, asked)
-        return await _hits(tx, fuse(lists, asked.language)[:limit])
+        return await _hits(tx, fuse(lists, asked.language, limit))
 
 
 async def explain(
@@ -98,7 +110,7 @@ async def explain(
     async with db.transaction(principal.tenant_id) as tx:
         asked = await _asked(tx, principal, query, vector, embedder_id, filters, mode, also)
         lists = await _lists(tx, asked)
-        hits = await _hits(tx, fuse(lists, asked.language)[:limit])
+        hits = await _hits(tx, fuse(lists, asked.language, limit))
         reach = await _row(tx, "search.reach", asked)
         wanted = [found.chunk_id for found in (*lists.nearest, *lists.lexical)]
         texts = {row["chunk_id"]: row for row in await tx.rows("search.listed", chunk_ids=wanted)}
@@ -136,18 +148,16 @@ async def _asked(
         raise EmbeddingSetMismatch
     frequencies = dict(zip(counts, scope["frequencies"], strict=True))
     terms = {term: count * lexical.rarity(frequencies[term], scope["n"]) for term, count in counts.items()}
-    # To add a block's weights once more is quicker than to double them.
-    added = [(term, terms[term] / n) for term, count in counts.items() for n in [_times(count)] for _ in range(n)]
     params = {
         **_narrowed(scope, filters),
         "embedder": embedder_id,
         "vector": None if vector is None else HalfVector(vector),
         "words": _sparse(terms),
-        "terms": [term for term, _ in added],
-        "factors": [factor for _, factor in added],
         "lists": lexical.LISTS,
         "depth": DEPTH,
-        "breadth": min(MOST_BREADTH, max(BREADTH, scope["n"] // CHUNKS_BREADTH)),
+        "n": scope["n"],
+        "breadth": max(BREADTH, scope["n"] // CHUNKS_BREADTH),
+        "most_breadth": MOST_BREADTH,
     }
     large = scope["merged_to"] > 0 and scope["n"] >= EXACT_BELOW
     return _Query(terms, frequencies, vector, language_of(query), scope["n"], large, params)
@@ -156,16 +166,15 @@ async def _asked(
 async def _scope(
     tx: Transaction, principal: Principal, filters: Filters, terms: Sequence[int], embedder_id: str
 ) -> DictRow:
-    return typed_row(
-        await tx.row(
-            "search.scope",
-            names=None if filters.collections is None else list(filters.collections),
-            admin=principal.is_admin,
-            grantees=grantees(principal),
-            terms=terms,
-            embedder=embedder_id,
-        )
+    rows = await tx.rows_of(
+        _composed("search.scope", 1),
+        names=None if filters.collections is None else list(filters.collections),
+        admin=principal.is_admin,
+        grantees=grantees(principal),
+        terms=terms,
+        embedder=embedder_id,
     )
+    return typed_row(next(iter(rows), None))
 
 
 def _narrowed(scope: DictRow, filters: Filters) -> dict[str, Any]:
@@ -187,10 +196,6 @@ async def readable_rows(
     return await tx.rows_of(_composed(name, 1), **_narrowed(scope, filters), **more)
 
 
-def _times(count: float) -> int:
-    return int(count) if count.is_integer() else 1
-
-
 def _sparse(terms: Mapping[int, float]) -> SparseVector | None:
     # pgvector's Python type counts from 0, SQL from 1.
     return SparseVector({term - 1: weight for term, weight in terms.items()}, lexical.DIMENSION) if terms else None
@@ -203,22 +208,61 @@ async def _lists(tx: Transaction, asked: _Query) -> Lists:
     left = (await _row(tx, "search.left", asked))["chunks"] if asked.indexed else 0
     if left < max(EXACT_BELOW, 1):
         return Lists(*_split(await _rows(tx, "search.exact", asked)), exact=True)
-    wanted = ceil(DEPTH * max(asked.chunks / left, 1.0))
-    rows = await _rows(tx, "search.indexed", asked, wanted=wanted)
+    wanted = ceil(SPARE * DEPTH * max(asked.chunks / left, 1.0))
+    finding, held = _finding(asked, wanted), _held(asked)
+    vector = None if _apart(asked) and left < APART_BELOW else asked.params["vector"]
+    rows = await _indexed(tx, asked, wanted, finding, vector=vector, spared=finding != held)
     nearest, words = _split(rows)
     if short := asked.vector is not None and len(nearest) < DEPTH:
         nearest, _ = _split(await _rows(tx, "search.exact", asked, words=None))
-    if not _complete(rows):
-        rows = await _rows(tx, "search.indexed", asked, vector=None, wanted=DEEPER * wanted)
+    if held and not _complete(rows):
+        rows = await _indexed(tx, asked, DEEPER * wanted, held, vector=None, spared=False)
         _, words = _split(rows)
-    if not _complete(rows):
+    if held and not _complete(rows):
         _, words = _split(await _rows(tx, "search.exact", asked, vector=None))
     return Lists(nearest, words, exact=short or asked.vector is None)
 
 
+def _apart(asked: _Query) -> bool:
+    """Whether only documents of other languages than the question's are left."""
+    languages = asked.params["languages"]
+    return languages is not None and asked.language not in languages
+
+
+async def _indexed(
+    tx: Transaction, asked: _Query, wanted: int, finding: Sequence[int], **more: object
+) -> list[DictRow]:
+    """The list by vector, and that by words: of chunks that hold one of the terms in `finding`, so many or more."""
+    factors = [asked.terms[term] for term in finding]
+    return await _rows(tx, "search.indexed", asked, wanted=wanted, terms=list(finding), factors=factors, **more)
+
+
+def _held(asked: _Query) -> list[int]:
+    """The terms that chunks hold, the rarest first."""
+    return sorted((term for term in asked.terms if asked.frequencies[term]), key=asked.frequencies.__getitem__)
+
+
+def _finding(asked: _Query, wanted: int) -> list[int]:
+    """The terms by which chunks are found: all but the most common, where these are light or one of many terms, and the
+    others are in many chunks. More terms are kept the more chunks are wanted.
+
+    Terms in too few chunks to fill the list are no measure of what is light, however much they weigh.
+    """
+    held = _held(asked)
+    chunks = list(accumulate(asked.frequencies[term] for term in held))
+    spared = LIGHT * sum(asked.terms[term] for term, so_far in zip(held, chunks, strict=True) if so_far >= wanted)
+    kept = len(held)
+    while kept > 1 and chunks[kept - 2] >= ENOUGH * wanted:
+        spared -= asked.terms[held[kept - 1]]
+        if spared < 0 and kept * DEPTH <= MOST_FINDING * wanted:
+            break
+        kept -= 1
+    return held[:kept]
+
+
 def _complete(rows: Sequence[DictRow]) -> bool:
-    """Whether no chunk is missing in the list by words."""
-    return all(row["complete"] for row in rows)
+    """Whether it is known that no chunk is missing in the list by words."""
+    return bool(rows) and all(row["complete"] for row in rows)
 
 
 def _split(rows: Sequence[DictRow]) -> tuple[list[Found], list[Found]]:

@@ -44,19 +44,24 @@ SELECT s.n, s.merged_to, a.embedder_id, a.dimension,
            AS collections,
        -- A term that only older revisions hold is in no count.
        ARRAY(SELECT coalesce(t.df, 0) FROM unnest(%(terms)s::int[]) WITH ORDINALITY AS u (term, place)
-             LEFT JOIN lex_term t ON t.tenant_id = %(tenant)s AND t.term = u.term ORDER BY u.place) AS frequencies
+             LEFT JOIN lex_term t ON t.tenant_id = %(tenant)s AND t.term = u.term ORDER BY u.place) AS frequencies,
+       -- What follows joins in the order in which it is written, which is quicker than to weigh all others.
+       set_config('join_collapse_limit', '1', true)
 FROM lex_stat s
 -- A set that is being filled would hide what it lacks.
 LEFT JOIN embedding_sets a ON a.tenant_id = %(tenant)s AND a.embedder_id = %(embedder)s AND (a.active OR a.filled)
 WHERE s.tenant_id = %(tenant)s
 
 -- name: left
--- About how many chunks are left; and for what follows in this transaction, that the indexes are to be used.
-SELECT CASE WHEN %(documents)s::uuid[] IS NULL AND %(languages)s::text[] IS NULL AND %(media_types)s::text[] IS NULL
-            THEN (SELECT coalesce(sum(bit_count(m.live)), 0) FROM lex_mask m
-                  WHERE m.tenant_id = %(tenant)s AND m.collection_id = ANY(%(collections)s::uuid[]))
-            ELSE (SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {allowed}) END::integer AS chunks,
-       set_config('enable_seqscan', 'off', true), set_config('hnsw.ef_search', %(breadth)s::text, true)
+-- About how many chunks are left; and for what follows in this transaction, that the indexes are to be used, the one over
+-- vectors with more candidates where fewer of them are left.
+SELECT x.chunks, set_config('enable_seqscan', 'off', true), set_config('hnsw.ef_search', least(
+    %(most_breadth)s, ceil(%(breadth)s * sqrt(%(n)s::real / greatest(x.chunks, 1))))::integer::text, true)
+FROM (SELECT CASE
+          WHEN %(documents)s::uuid[] IS NULL AND %(languages)s::text[] IS NULL AND %(media_types)s::text[] IS NULL
+          THEN (SELECT coalesce(sum(bit_count(m.live)), 0) FROM lex_mask m
+                WHERE m.tenant_id = %(tenant)s AND m.collection_id = ANY(%(collections)s::uuid[]))
+          ELSE (SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {allowed}) END::integer AS chunks OFFSET 0) x
 
 -- name: reach
 SELECT count(*) AS documents, coalesce(sum(x.chunks), 0)::integer AS chunks FROM (
@@ -163,8 +168,10 @@ WITH older AS MATERIALIZED (
         WHERE %(vector)s::halfvec IS NOT NULL) x
     ORDER BY x.score DESC, x.chunk_id LIMIT %(depth)s
 ), complete AS MATERIALIZED (
-    -- Whether no chunk below the level could be in the list: the list is full above it, or there is none below.
-    SELECT coalesce(k.level <= 0 OR (SELECT count(*) FROM words w WHERE w.score >= k.level) >= %(depth)s, true) AS words
+    -- Whether no chunk below the level could be in the list: the list is full above it, or there is none below. Where
+    -- terms were spared, chunks that hold those alone are below it too.
+    SELECT (SELECT count(*) FROM words w WHERE w.score >= coalesce(k.level, 0)) >= %(depth)s
+           OR NOT %(spared)s AND coalesce(k.level <= 0, true) AS words
     FROM (SELECT max(k.level) AS level FROM dense k) k
 )
 SELECT x.list, x.chunk_id, x.document_id, coalesce(x.revision, (

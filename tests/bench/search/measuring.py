@@ -105,7 +105,7 @@ async def touched(db: Database, principal: Principal, asked: Asked) -> dict[str,
     for text, vector in zip(asked.texts[:10], asked.vectors[:10], strict=True):
         async with db.transaction(principal.tenant_id) as tx:
             query = await search._asked(tx, principal, text, vector, EMBEDDER, Filters(), "hybrid", ())
-            await search._hits(tx, fusing.fuse(await search._lists(tx, query), query.language)[:10])
+            await search._hits(tx, fusing.fuse(await search._lists(tx, query), query.language, 10))
             cursor = await tx.connection.execute(
                 "SELECT DISTINCT c.relname FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
                 "WHERE l.pid = pg_backend_pid() AND c.relispartition AND c.relkind IN ('r', 'p')"

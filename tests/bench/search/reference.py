@@ -120,4 +120,4 @@ def _fused(corpus: Corpus, query: str, nearest: Ranked, words: Ranked) -> list[i
         ]
 
     lists = fusing.Lists(listed(nearest), listed(words), exact=True)
-    return [one.found.chunk_id for one in fusing.fuse(lists, language_of(query))[:10]]
+    return [one.found.chunk_id for one in fusing.fuse(lists, language_of(query), 10)]

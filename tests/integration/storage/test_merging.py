@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from psycopg.rows import DictRow
 from psycopg.sql import Composed
 
 from core.records import Filters, Hit, Principal, Tenant
-from storage import collections, documents, merging, search, tenants, tending
+from storage import collections, documents, lexical, merging, search, tenants, tending
 from storage.database import Database, Transaction
 from tests.conftest import DatabaseUnderTest
 from tests.integration.storage.filling import EMBEDDER, fill, unit
@@ -68,6 +69,23 @@ async def same(
         assert [(hit.chunk_id, hit.scores) for hit in hits] == [(hit.chunk_id, hit.scores) for hit in exact]
         assert hits
     return hits
+
+
+async def found_by(query: str, db: Database, reader: Principal, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The words of a query by which its chunks are found, the rarest first."""
+    names = {lexical.term_number(term): term for term in lexical.query_weights(query)}
+    seen: list[list[int]] = []
+    rows = search._rows
+
+    async def watched(tx: Transaction, name: str, asked: search._Query, **more: Any) -> list[DictRow]:
+        if name == "search.indexed":
+            seen.append(more["terms"])
+        return await rows(tx, name, asked, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(search, "_rows", watched)
+        await find(db, reader, query, monkeypatch, 0)
+    return [names[number] for number in seen[0]]
 
 
 async def uses_blocks(db: Database, reader: Principal, monkeypatch: pytest.MonkeyPatch) -> bool:
@@ -144,6 +162,49 @@ async def test_blocks_are_built_anew_once_chunks_were_weighed_anew(
     await fill(database, tenant.id, "b.md", [" ".join(passages(n, 30)) for n in range(40)])
     assert [one.block for one in await merge(database, tenant)] == [0, 1, 1, 2]
     await same(database, principal, monkeypatch)
+
+
+async def test_numbers_that_count_twice_are_summed_twice(
+    database: Database, tenant: Tenant, principal: Principal, blocks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"{text} 42" if n % 3 == 0 else text for n, text in enumerate(passages(1, 200))]
+    await fill(database, tenant.id, "a.md", texts)
+    await merge(database, tenant)
+    await same(database, principal, monkeypatch, ["word0 42", "42", "word3 word40 42 word1"])
+
+
+async def test_the_lightest_words_score_what_the_others_find(
+    database: Database, tenant: Tenant, principal: Principal, blocks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [
+        "everywhere." + " alder." * (n % 6 == 0) + " birch." * (n % 10 == 0) + f" word{n % 7}." * (n % 9)
+        for n in range(200)
+    ]
+    await fill(database, tenant.id, "a.md", texts)
+    await merge(database, tenant)
+    query = "everywhere alder birch"
+    exact = await find(database, principal, query, monkeypatch, ALL)
+    assert await found_by(query, database, principal, monkeypatch) == ["birch", "alder", "everywher"]
+    monkeypatch.setattr(search, "DEPTH", 5)
+    monkeypatch.setattr(search, "ENOUGH", 1)
+    assert await found_by(query, database, principal, monkeypatch) == ["birch", "alder"]
+    hits = await find(database, principal, query, monkeypatch, 0, limit=5)
+    assert [(hit.chunk_id, hit.scores.bm25) for hit in hits] == [(hit.chunk_id, hit.scores.bm25) for hit in exact[:5]]
+
+
+async def test_a_chunk_of_the_lightest_word_alone_is_found_where_nothing_else_is_left(
+    database: Database, tenant: Tenant, principal: Principal, blocks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(database, tenant.id, "a.md", ["everywhere. birch."] * 100)
+    alone = await fill(database, tenant.id, "b.md", ["everywhere."])
+    await merge(database, tenant)
+    monkeypatch.setattr(search, "ENOUGH", 0)
+    monkeypatch.setattr(search, "MOST_FINDING", 1)
+    query, filters = "everywhere birch", Filters(documents=(alone.id,))
+    assert await found_by(query, database, principal, monkeypatch) == ["birch"]
+    for mode in ("bm25", "hybrid"):
+        hits = await find(database, principal, query, monkeypatch, 0, filters=filters, mode=mode)
+        assert [(hit.document_id, hit.scores.bm25 is not None) for hit in hits] == [(alone.id, True)]
 
 
 async def test_filters_hold_in_both_ways(

@@ -201,6 +201,13 @@ async def test_an_index_is_made_once_and_where_it_pays(database: Database, tenan
     assert not await documents.ensure_index(database, tenant.id, threshold=30)
 
 
+async def test_an_index_is_made_for_as_many_chunks_as_there_are_numbers(database: Database, tenant: Tenant) -> None:
+    await fill(database, tenant.id, "a.md", ["text"])
+    async with database.transaction(tenant.id) as tx:
+        await tx.connection.execute("UPDATE lex_stat SET n = 2147483647")
+    assert await documents.ensure_index(database, tenant.id, threshold=1)
+
+
 async def test_an_explanation_says_how_hits_were_found(
     database: Database, tenant: Tenant, principal: Principal, admin: Principal
 ) -> None:
