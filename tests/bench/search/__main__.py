@@ -23,7 +23,7 @@ from core.settings import Settings
 from policy import boot
 from storage import lexical
 from tests.bench.__main__ import machine
-from tests.bench.search import asking, corpus, measuring, plain, report, standing
+from tests.bench.search import asking, corpus, likeness, measuring, plain, report, standing
 from tests.bench.search import pool as pools
 from tests.bench.search.asking import Asked
 from tests.bench.search.corpus import SIMILAR, Corpus
@@ -51,6 +51,7 @@ async def measure(size: int, others_python: str | None, keep: Keep) -> None:
         queries = await asking.queries(pool, made, cache)
         postings = Postings.of(made, [text for asked in queries.values() for text in asked.texts])
     keep("corpus", _described(made))
+    keep("likeness", await asyncio.to_thread(likeness.compared, pool, made, queries["mixed"].vectors))
     with _timed("server"):
         async with standing.standing(size, pool, made, machine) as server:
             keep("built", standing.noted(standing.folder(size, large=True)))

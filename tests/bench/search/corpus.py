@@ -1,8 +1,9 @@
 """A tenant's worth of chunks, drawn from the pool: text, words, vectors, documents. The same seed gives the same.
 
 A document keeps to a few neighbouring passages: a chunk's text starts with sentences of one of them and goes on with
-others from nearby, and its vector lies between those of two of them, with noise along differences of real vectors.
-Every fourth chunk also holds a case number, so that rare terms grow with the corpus as they do in life.
+others from nearby, and its vector lies around that passage's, off it towards or away from its neighbours and a little
+in the direction in which any two passages differ. Every fourth chunk also holds a case number, so that rare terms grow
+with the corpus as they do in life.
 """
 
 import pickle
@@ -30,6 +31,11 @@ SIMILAR_COLLECTION: Final = len(COLLECTIONS)
 LATE: Final = date(2025, 6, 1)
 ENDED: Final = date(2024, 12, 31)
 _REACH: Final = 8
+# How far from its passage's a chunk's vector lies, at most towards the neighbours, and always in any direction. With
+# these, questions find vectors made from a ninth of the passages as far away, and as many the farther they look, as
+# they find all the passages themselves (`likeness`).
+_AROUND: Final = 0.2
+_ANYWHERE: Final = np.float32(0.15)
 # Weight and length normalisation of text, title and headings: the product's own.
 _FIELDS: Final = (lexical._TEXT, lexical._TITLE, lexical._HEADINGS)
 _BLOCK: Final = 20_000
@@ -106,7 +112,7 @@ def _make(pool: Pool, size: int, similar: int) -> Corpus:
     theme = _themes(random, pool, chinese)
     theme[alike] = pool.english_centres // 2
     document = np.repeat(np.arange(count), sizes)
-    near, other = (_nearby(random, pool, theme[document], chinese[document]) for _ in range(2))
+    near = _nearby(random, pool, theme[document], chinese[document])
     sentence_starts, sentence, codes = _sentences(random, pool, near, chinese[document])
     page = pool.page_of[theme]
     heading = _headings(random, pool, page[document])
@@ -119,7 +125,7 @@ def _make(pool: Pool, size: int, similar: int) -> Corpus:
         sentence=sentence,
         codes=codes,
         **words,
-        vectors=_vectors(random, pool, near, other),
+        vectors=_vectors(random, pool, near),
         doc_page=page,
         doc_collection=np.where(alike, SIMILAR_COLLECTION, random.choice(len(SHARES), count, p=SHARES)),
         doc_media=random.choice(3, count, p=(0.7, 0.2, 0.1)),
@@ -187,16 +193,28 @@ def _between(random: np.random.Generator, low: Integers, high: Integers) -> Inte
     return (low + random.random(len(low)) * (high - low)).astype(np.int64)
 
 
-def _vectors(random: np.random.Generator, pool: Pool, near: Integers, other: Integers) -> NDArray[np.float16]:
+def _vectors(random: np.random.Generator, pool: Pool, near: Integers) -> NDArray[np.float16]:
     found = np.empty((len(near), pool.centres.shape[1]), np.float16)
     for at in range(0, len(near), _BLOCK):
-        a, b = (pool.centres[which[at : at + _BLOCK]] for which in (near, other))
-        share = random.uniform(0.5, 0.9, (len(a), 1)).astype(np.float32)
-        one, two = (pool.centres[random.integers(0, len(pool.centres), len(a))] for _ in range(2))
-        noise = random.standard_normal(a.shape, np.float32) * np.float32(0.1 / np.sqrt(a.shape[1]))
-        mixed = share * a + (1 - share) * b + np.float32(0.2) * (one - two) + noise
-        found[at : at + _BLOCK] = mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+        found[at : at + _BLOCK] = surroundings(random, pool.centres, pool.neighbours, near[at : at + _BLOCK])
     return found
+
+
+def surroundings(random: np.random.Generator, centres: Floats, neighbours: Integers, near: Integers) -> Floats:
+    """For each of `near`, (n,), a vector around that centre; `neighbours` says which others lie nearest to each."""
+    own = centres[near]
+    pull = random.standard_normal((len(near), neighbours.shape[1]), np.float32)
+    local = np.zeros_like(own)
+    for share, neighbour in zip(pull.T, neighbours[near].T, strict=True):
+        local += share[:, None] * (centres[neighbour] - own)
+    one, two = (centres[random.integers(0, len(centres), len(near))] for _ in range(2))
+    far = random.uniform(0, _AROUND, (len(near), 1)).astype(np.float32)
+    return _unit(own + far * _unit(local) + _ANYWHERE * _unit(one - two))
+
+
+def _unit(vectors: Floats) -> Floats:
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(length, np.float32(1e-6)))
 
 
 def _words(

@@ -1,6 +1,7 @@
-"""Real text to resample: sentences of public corpora, what they hold of terms, and vectors of a few thousand passages.
+"""Real text to resample: sentences of public corpora, what they hold of terms, and the vectors of all their passages.
 
-Read once and kept in the cache: cutting, tokenising and embedding take minutes, loading what was kept takes a second.
+Read once and kept in the cache: cutting and tokenising take minutes, embedding a quarter of an hour and more, loading
+what was kept a second.
 """
 
 import asyncio
@@ -35,9 +36,11 @@ PAGES: Final = (
     "docs-dify-en-zh/zh",
 )
 SETS: Final = ("cmrc2018", "drcd", "hotpotqa-200", "musique-200", "scifact", "xquad-en-zh")
-# Passages with a vector; they are the centres that a million vectors lie around.
-CENTRES: Final = 3000
+# How many of its nearest neighbours say where a passage's surroundings lie.
+NEIGHBOURS: Final = 20
 _WEIGHT: Final = 450
+_SENTENCES: Final = 2
+_BLOCK: Final = 2048
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _MARKUP = re.compile(r"<[^>\n]{1,200}>|!?\[([^\]\n]*)\]\([^)\n]*\)|[*`]{1,3}")
@@ -76,6 +79,7 @@ class Pool:
     """What is resampled. Pages, passages and sentences are numbered in reading order, Chinese ones after all others.
 
     `page_of` says which page a passage with a vector is of, `first` and `last` (not included) which its sentences are;
+    `centres` are the vectors of passages, `neighbours` of shape (passages, NEIGHBOURS) says which lie nearest to each.
     `headings` holds the heading paths of all pages, those of page i from `heading_starts[i]`. `english_sentences` and
     `english_centres` count those before the Chinese ones.
     """
@@ -91,6 +95,7 @@ class Pool:
     first: Integers
     last: Integers
     centres: Floats
+    neighbours: Integers
     english_sentences: int
     english_centres: int
     questions: Mapping[Language, Sequence[str]]
@@ -132,14 +137,10 @@ async def embed(texts: Sequence[str], *, queries: bool) -> Floats:
 async def _make(data: Path) -> Pool:
     pages = sorted((page for page in _pages(data) if page.sentences), key=lambda page: page.language)
     sentences = [sentence for page in pages for sentence in page.sentences]
-    passages = list(_passages(pages))
-    chosen = _chosen(passages)
-    texts = [
-        pages[page].title + "\n" + " ".join(sentences[first:last])
-        for page, first, last in (passages[i] for i in chosen)
-    ]
+    passages = [one for one in _passages(pages) if one[2] - one[1] >= _SENTENCES]
+    texts = [pages[page].title + "\n" + " ".join(sentences[first:last]) for page, first, last in passages]
     centres = await embed(texts, queries=False)
-    page_of, first, last = np.array([passages[i] for i in chosen]).T
+    page_of, first, last = np.array(passages).T
     headings = [path for page in pages for path in page.headings]
     return Pool(
         sentences=sentences,
@@ -153,6 +154,7 @@ async def _make(data: Path) -> Pool:
         first=first,
         last=last,
         centres=centres,
+        neighbours=await asyncio.to_thread(nearest, centres),
         english_sentences=sum(len(page.sentences) for page in pages if page.language == "en"),
         english_centres=int(sum(pages[page].language == "en" for page in page_of)),
         questions=_questions(data),
@@ -203,10 +205,14 @@ def _passages(pages: Sequence[_Page]) -> Iterator[tuple[int, int, int]]:
                 first, weight = at, 0
 
 
-def _chosen(passages: Sequence[tuple[int, int, int]]) -> list[int]:
-    """Passages evenly over all pages of either language, those with two sentences at least."""
-    from_here = [i for i, (_, first, last) in enumerate(passages) if last - first >= 2]
-    return [from_here[i] for i in np.linspace(0, len(from_here) - 1, min(CENTRES, len(from_here))).astype(int)]
+def nearest(vectors: Floats) -> Integers:
+    """Which others of these unit vectors lie nearest to each, in no order: (len(vectors), NEIGHBOURS or all)."""
+    parts, count = [], min(NEIGHBOURS, len(vectors) - 1)
+    for at in range(0, len(vectors), _BLOCK):
+        alike = vectors[at : at + _BLOCK] @ vectors.T
+        alike[np.arange(len(alike)), at + np.arange(len(alike))] = -1
+        parts.append(np.argpartition(-alike, count, axis=1)[:, :count])
+    return np.concatenate(parts)
 
 
 def _questions(data: Path) -> dict[Language, list[str]]:

@@ -40,11 +40,12 @@ def section() -> str:
         "## Search at scale",
         "From `make bench-search SIZE=...`: one large tenant beside small ones (ten of 200 chunks; from 100,000 on ten "
         "of 5,000 too; at a million ninety of 200 and ten of 5,000). Real sentences resampled (12 % Chinese), vectors "
-        "around real ones with noise, 100 queries a class. Recall is of the first ten of the fused list, against exact "
-        "vectors and exact BM25 fused alike; milliseconds are of a whole search over a real connection, without "
+        "around those of real passages, 100 queries a class. Recall is of the first ten of the fused list, against "
+        "exact vectors and exact BM25 fused alike; milliseconds are of a whole search over a real connection, without "
         "embedding the query, median / 95th percentile. The tenants are loaded once and stand in the cache; what "
         f"building them cost was measured then. {where}.",
         _classes(figures),
+        _likeness(figures),
         "Under filters, mixed queries, one client:",
         _filters(figures),
         "A small tenant beside the large one, and on a server with the small ones only (one client, each query asked "
@@ -76,6 +77,25 @@ def _filters(figures: Sequence[Found]) -> str:
         for name, got in one.get("filters", {}).items()
     ]
     return _table(("chunks", "filter", "leaves", "recall@10", "ms"), rows)
+
+
+def _likeness(figures: Sequence[Found]) -> str:
+    names = {"passages": "real passages", "made of a share": "as many, made from a ninth of them"}
+    rows = [
+        (names.get(name, f"the {one['corpus']['chunks']:,} chunks"), got["dimension"],
+         *(got[f"distance_{n}"] for n in (1, 10, 100)))
+        for at, one in enumerate(figures)
+        for name, got in one.get("likeness", {}).items()
+        if name == "corpus" or at == len(figures) - 1
+    ]  # fmt: skip
+    if not rows:
+        return ""
+    return (
+        "How alike the made vectors are to real ones, as mixed queries see them (medians): the local intrinsic "
+        "dimension, which an index over vectors finds hard when it is high, and the distances of the 1st, 10th and "
+        "100th nearest.\n\n"
+        + _table(("among", "dimension", "1st", "10th", "100th"), [[str(cell) for cell in row] for row in rows])
+    )
 
 
 def _small(figures: Sequence[Found]) -> str:
