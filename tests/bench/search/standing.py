@@ -26,7 +26,6 @@ from tests.bench.search.pool import Pool
 SMALL: Final = {10_000: {200: 10}, 100_000: {200: 10, 5_000: 10}, 1_000_000: {200: 90, 5_000: 10}}
 LARGE: Final = "large"
 _READER: Final = "reader"
-CLIENTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ async def standing(size: int, pool: Pool, made: Corpus | None, machine: Callable
         home.mkdir(parents=True)
     with embedded.start(home) as started:
         await migrations.migrate(started.owner_dsn)
-        db = await Database.open(started.app_dsn, pool_size=CLIENTS)
+        db = await Database.open(started.app_dsn, pool_size=measuring.CLIENTS)
         server = Server(db, started.owner_dsn)
         try:
             if not _note(home).exists():
