@@ -1,5 +1,6 @@
 -- Search by words with less beside its sums: a block's weights stand in their rows where these fit into a page, what was
--- summed to find the level is not summed again, and the level is found in half as many steps. And a tenant of a million chunks gets its index over vectors.
+-- summed to find the level is not summed again, and the level is found in fewer steps. And a tenant of a million chunks
+-- gets its index over vectors.
 
 CREATE OR REPLACE FUNCTION add_partition(parent text, child text, key text, sub_key text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = intramuros, public, pg_temp AS $$
@@ -102,7 +103,7 @@ BEGIN
         earlier := lowest;
         before := ln(size * greatest(cardinality(sums), 1));
         middle := low + (high - low) * 0.45;
-        -- How many are above a level falls about as a power of it does: the next is guessed from two.
+        -- The logarithm of how many are above falls about evenly with the level: the next is guessed from two.
         FOR trial IN 1..12 LOOP
             EXIT WHEN sums IS NULL;
             bar := array_fill(middle, ARRAY[size])::vector;
