@@ -37,13 +37,13 @@ EXACT_BELOW: Final = 20_000
 DEEPER: Final = 8
 # Some of the list by words are no longer in force: so many times its length is asked for at first.
 SPARE: Final = 1.1
-# The most common terms that make up less than this share of a query's weight only score what the other terms find,
-# where those are in so many chunks for each that is wanted.
+# The most common terms that make up less than this share of a query's weight, or come after so many rarer ones, only
+# score what the others find, where those are in enough chunks for each that is wanted.
 LIGHT: Final = 0.15
 ENOUGH: Final = 10
 MOST_FINDING: Final = 12
-# Chunks of another language than the question's lie apart from all that its index search looks at: up to so many are
-# compared one by one.
+# Chunks of another language than the question's lie apart from all that a search through the index over vectors looks
+# at: up to so many are compared one by one.
 APART_BELOW: Final = 200_000
 # How many candidates a search through the index over vectors keeps: these at least, one for so many chunks of the
 # tenant, and no more than pgvector allows.
@@ -209,7 +209,8 @@ async def _lists(tx: Transaction, asked: _Query) -> Lists:
     if left < max(EXACT_BELOW, 1):
         return Lists(*_split(await _rows(tx, "search.exact", asked)), exact=True)
     wanted = ceil(SPARE * DEPTH * max(asked.chunks / left, 1.0))
-    finding, held = _finding(asked, wanted), _held(asked)
+    held = _held(asked)
+    finding = _finding(asked, held, wanted)
     vector = None if _apart(asked) and left < APART_BELOW else asked.params["vector"]
     rows = await _indexed(tx, asked, wanted, finding, vector=vector, spared=finding != held)
     nearest, words = _split(rows)
@@ -229,12 +230,10 @@ def _apart(asked: _Query) -> bool:
     return languages is not None and asked.language not in languages
 
 
-async def _indexed(
-    tx: Transaction, asked: _Query, wanted: int, finding: Sequence[int], **more: object
-) -> list[DictRow]:
+async def _indexed(tx: Transaction, asked: _Query, wanted: int, finding: list[int], **more: object) -> list[DictRow]:
     """The list by vector, and that by words: of chunks that hold one of the terms in `finding`, so many or more."""
     factors = [asked.terms[term] for term in finding]
-    return await _rows(tx, "search.indexed", asked, wanted=wanted, terms=list(finding), factors=factors, **more)
+    return await _rows(tx, "search.indexed", asked, wanted=wanted, terms=finding, factors=factors, **more)
 
 
 def _held(asked: _Query) -> list[int]:
@@ -242,13 +241,12 @@ def _held(asked: _Query) -> list[int]:
     return sorted((term for term in asked.terms if asked.frequencies[term]), key=asked.frequencies.__getitem__)
 
 
-def _finding(asked: _Query, wanted: int) -> list[int]:
+def _finding(asked: _Query, held: list[int], wanted: int) -> list[int]:
     """The terms by which chunks are found: all but the most common, where these are light or one of many terms, and the
     others are in many chunks. More terms are kept the more chunks are wanted.
 
     Terms in too few chunks to fill the list are no measure of what is light, however much they weigh.
     """
-    held = _held(asked)
     chunks = list(accumulate(asked.frequencies[term] for term in held))
     spared = LIGHT * sum(asked.terms[term] for term, so_far in zip(held, chunks, strict=True) if so_far >= wanted)
     kept = len(held)
